@@ -1,0 +1,435 @@
+"""What is known of a machine: a tree of frozen Structs whose leaves are known, absent or unknown.
+
+Everything that judges or prints reads this tree; only probes, log readers and the codec write it. Nothing here
+touches the machine.
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import Annotated, Generic, NoReturn, TypeVar
+
+import msgspec
+from msgspec import Meta, Struct
+
+T = TypeVar("T")
+
+NOT_READ = "not read"
+
+
+class FactUnavailable(Exception):
+    """A fact that a rule needs could not be read; the text is the reason, in the user's words."""
+
+
+class FactAbsent(FactUnavailable):
+    """A fact that a rule needs is known not to exist. A rule for which absence matters asks before it requires."""
+
+
+class Known(Struct, Generic[T], frozen=True, tag="known", tag_field="state", forbid_unknown_fields=True):
+    """A value that was read.
+
+    source: where from, as a person would say it ("NVML", "log.txt:12").
+    also: other values seen for the same thing, each with its source; then no rule is certain of it.
+    """
+
+    value: T
+    source: str
+    also: tuple[tuple[T, str], ...] = ()
+
+    def require(self) -> T:
+        """Return the value."""
+        return self.value
+
+    def get(self) -> T | None:
+        """Return the value."""
+        return self.value
+
+
+class Absent(Struct, frozen=True, tag="absent", tag_field="state", forbid_unknown_fields=True):
+    """Known not to exist; source says who knows."""
+
+    source: str
+
+    def require(self) -> NoReturn:
+        """Raise FactAbsent."""
+        raise FactAbsent(f"there is none ({self.source})")
+
+    def get(self) -> None:
+        """Return None."""
+        return
+
+
+class Unknown(Struct, frozen=True, tag="unknown", tag_field="state", forbid_unknown_fields=True):
+    """Could not be read; reason is a sentence part for the user."""
+
+    reason: str
+
+    def require(self) -> NoReturn:
+        """Raise FactUnavailable with the reason."""
+        raise FactUnavailable(self.reason)
+
+    def get(self) -> None:
+        """Return None."""
+        return
+
+
+Fact = Known[T] | Absent | Unknown
+
+# One shared leaf for what nobody asked: it is immutable, and "not read" is then one object.
+UNREAD = Unknown(NOT_READ)
+
+# Redaction is decided per field, where the field is defined (see codec.redact).
+PathText = Annotated[str, Meta(extra_json_schema={"x-redact": "home"})]
+CommandLine = Annotated[str, Meta(extra_json_schema={"x-redact": "command-line"})]
+UserName = Annotated[str, Meta(extra_json_schema={"x-redact": "user"})]
+
+
+class Group(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Base of the groups of facts."""
+
+
+class PciDevice(Group, frozen=True, kw_only=True):
+    """One PCI function of vendor 10de that is a display or 3D controller."""
+
+    address: str
+    """Domain, bus, device, function: 0000:01:00.0, lower case."""
+    device_id: str
+    """Four hexadecimal digits, lower case, without 0x."""
+    driver: str | None = None
+    """Kernel driver bound to it (nvidia, nouveau, vfio-pci), None if none is."""
+
+
+class HostFacts(Group, frozen=True, kw_only=True):
+    """Operating system and hardware around the GPU."""
+
+    os: Fact[str] = UNREAD
+    """linux, windows or macos."""
+    distribution: Fact[str] = UNREAD
+    """As the distribution names itself: Debian GNU/Linux 12 (bookworm)."""
+    distribution_id: Fact[str] = UNREAD
+    """ID of os-release: debian, ubuntu, fedora, rhel, arch."""
+    distribution_version: Fact[str] = UNREAD
+    """VERSION_ID of os-release: 12, 24.04."""
+    kernel: Fact[str] = UNREAD
+    libc: Fact[str] = UNREAD
+    """Name and version: glibc 2.36, musl 1.2.4."""
+    machine: Fact[str] = UNREAD
+    """x86_64, aarch64."""
+    cpu_model: Fact[str] = UNREAD
+    cpu_flags: Fact[tuple[str, ...]] = UNREAD
+    cpu_count: Fact[int] = UNREAD
+    """Logical processors that this process may use."""
+    memory_total_bytes: Fact[int] = UNREAD
+    memory_limit_bytes: Fact[int] = UNREAD
+    """Limit of the control group; absent where there is none."""
+    shm_bytes: Fact[int] = UNREAD
+    """Size of /dev/shm."""
+    container: Fact[str] = UNREAD
+    """docker, podman, kubernetes, lxc, apptainer; absent outside containers."""
+    wsl: Fact[str] = UNREAD
+    """Kernel release of WSL; absent outside WSL."""
+    secure_boot: Fact[bool] = UNREAD
+    pci_gpus: Fact[tuple[PciDevice, ...]] = UNREAD
+    """NVIDIA display and 3D controllers on the PCI bus; an empty tuple means scanned, none there."""
+
+
+class Api(enum.Enum):
+    """How a driver library answered when it was started."""
+
+    OK = "ok"
+    ERROR = "error"
+    NO_LIBRARY = "no-library"
+    NO_ANSWER = "no-answer"
+    CRASHED = "crashed"
+
+
+class ApiAnswer(Group, frozen=True, kw_only=True):
+    """Answer of nvmlInit or cuInit."""
+
+    outcome: Api
+    code: int | None = None
+    """Number that the library returned."""
+    name: str = ""
+    """The library's name of the code: CUDA_ERROR_NO_DEVICE."""
+    detail: str = ""
+    """A sentence for the user: what it means, or what was seen (deadline, signal, loader message)."""
+
+
+class LibcudaKind(enum.Enum):
+    """What a libcuda.so.1 is."""
+
+    DRIVER = "driver"
+    STUB = "stub"
+    COMPAT = "compat"
+    WSL = "wsl"
+
+
+class DeviceNode(Group, frozen=True, kw_only=True):
+    """One /dev/nvidia* file."""
+
+    path: str
+    mode: str
+    """Octal, as stat prints it: 0666."""
+    accessible: bool
+    """This user may open it for reading and writing."""
+
+
+class DriverFacts(Group, frozen=True, kw_only=True):
+    """Kernel module, NVML and libcuda: three things that can disagree."""
+
+    version: Fact[str] = UNREAD
+    """Version of the driver; `also` holds what other sources say."""
+    cuda_version: Fact[str] = UNREAD
+    """Highest CUDA version that the driver serves."""
+    kernel_module_version: Fact[str] = UNREAD
+    """Of the loaded module; absent if none is loaded."""
+    kernel_module_kind: Fact[str] = UNREAD
+    """open or proprietary."""
+    kernel_module_on_disk: Fact[str] = UNREAD
+    """Path of a module for the running kernel; absent if there is none."""
+    modules_loaded: Fact[tuple[str, ...]] = UNREAD
+    """Of nvidia, nvidia_uvm, nvidia_modeset, nvidia_drm, nouveau."""
+    device_nodes: Fact[tuple[DeviceNode, ...]] = UNREAD
+    library_files: Fact[tuple[str, ...]] = UNREAD
+    """libcuda and libnvidia-ml files in the usual folders."""
+    nvml: Fact[ApiAnswer] = UNREAD
+    nvml_version: Fact[str] = UNREAD
+    """Driver version as NVML's library tells it."""
+    nvml_device_count: Fact[int] = UNREAD
+    cuda_init: Fact[ApiAnswer] = UNREAD
+    libcuda_file: Fact[PathText] = UNREAD
+    libcuda_kind: Fact[LibcudaKind] = UNREAD
+    libcuda_version: Fact[str] = UNREAD
+    """From its file name: libcuda.so.535.183.01."""
+    cuda_device_count: Fact[int] = UNREAD
+    """Devices that a CUDA program sees in this environment."""
+    cuda_device_count_unmasked: Fact[int] = UNREAD
+    """The same without CUDA_VISIBLE_DEVICES and its like."""
+
+
+class ProcessKind(enum.Enum):
+    """How a process uses a GPU."""
+
+    COMPUTE = "compute"
+    GRAPHICS = "graphics"
+    MPS = "mps"
+
+
+class GpuProcess(Group, frozen=True, kw_only=True):
+    """One process on one GPU."""
+
+    pid: int
+    kind: ProcessKind
+    memory_bytes: int | None = None
+    """None where the driver does not tell."""
+    name: PathText | None = None
+    """Name of the program; None where the process cannot be seen from here."""
+
+
+class Gpu(Group, frozen=True, kw_only=True):
+    """One GPU, merged from all sources by PCI address, then UUID, then name and ordinal."""
+
+    name: Fact[str] = UNREAD
+    uuid: Fact[str] = UNREAD
+    pci_address: Fact[str] = UNREAD
+    pci_id: Fact[str] = UNREAD
+    """Device id, four hexadecimal digits, lower case."""
+    compute_capability: Fact[str] = UNREAD
+    visible: Fact[bool] = UNREAD
+    """A CUDA program in this environment sees it."""
+    memory_total_bytes: Fact[int] = UNREAD
+    memory_used_bytes: Fact[int] = UNREAD
+    memory_free_bytes: Fact[int] = UNREAD
+    utilization_percent: Fact[int] = UNREAD
+    temperature_celsius: Fact[int] = UNREAD
+    power_mw: Fact[int] = UNREAD
+    power_limit_mw: Fact[int] = UNREAD
+    clock_sm_mhz: Fact[int] = UNREAD
+    clock_sm_max_mhz: Fact[int] = UNREAD
+    throttle_reasons: Fact[tuple[str, ...]] = UNREAD
+    pcie_generation: Fact[int] = UNREAD
+    pcie_generation_max: Fact[int] = UNREAD
+    pcie_width: Fact[int] = UNREAD
+    pcie_width_max: Fact[int] = UNREAD
+    ecc: Fact[bool] = UNREAD
+    mig: Fact[bool] = UNREAD
+    compute_mode: Fact[str] = UNREAD
+    """default, exclusive-thread, prohibited, exclusive-process."""
+    persistence: Fact[bool] = UNREAD
+    display_active: Fact[bool] = UNREAD
+    driver_model: Fact[str] = UNREAD
+    """WDDM, TCC, MCDM on Windows; absent elsewhere."""
+    processes: Fact[tuple[GpuProcess, ...]] = UNREAD
+
+
+class Library(Group, frozen=True, kw_only=True):
+    """One CUDA library file that TensorFlow could load."""
+
+    name: str
+    """cudart, cublas, cudnn, ..."""
+    version: Fact[str] = UNREAD
+    path: PathText = ""
+    origin: str = ""
+    """Where the loader finds it: wheel, LD_LIBRARY_PATH, conda, ldconfig, folder."""
+    wins: bool = False
+
+
+class LibraryFacts(Group, frozen=True, kw_only=True):
+    """CUDA libraries in the order in which TensorFlow finds them."""
+
+    found: Fact[tuple[Library, ...]] = UNREAD
+
+
+class Package(Group, frozen=True, kw_only=True):
+    """One installed distribution."""
+
+    name: str
+    """Normalised: lower case, hyphens."""
+    version: str
+    location: PathText = ""
+    installer: str | None = None
+
+
+class PackageProblem(Group, frozen=True, kw_only=True):
+    """One thing wrong with the installed distributions."""
+
+    kind: str
+    """duplicate, leftover, broken-metadata, shadowed."""
+    name: str
+    detail: PathText = ""
+
+
+class PythonFacts(Group, frozen=True, kw_only=True):
+    """The interpreter that runs the user's script, not the one that runs gpudoctor."""
+
+    executable: Fact[PathText] = UNREAD
+    chosen_by: Fact[str] = UNREAD
+    """--python, VIRTUAL_ENV, CONDA_PREFIX, or own (nobody named one)."""
+    version: Fact[str] = UNREAD
+    implementation: Fact[str] = UNREAD
+    environment_kind: Fact[str] = UNREAD
+    """venv, conda, pyenv, system."""
+    prefix: Fact[PathText] = UNREAD
+    search_path: Fact[tuple[PathText, ...]] = UNREAD
+    user_site: Fact[PathText] = UNREAD
+    """Folder of the user's own packages where it is in use; absent where it is switched off."""
+    packages: Fact[tuple[Package, ...]] = UNREAD
+    problems: Fact[tuple[PackageProblem, ...]] = UNREAD
+    environment: Fact[dict[str, PathText]] = UNREAD
+    """Variables that change what Python and CUDA find, from the environment that the child saw."""
+
+
+class RunOutcome(enum.Enum):
+    """How the child that starts TensorFlow ended."""
+
+    OK = "ok"
+    EXCEPTION = "exception"
+    SIGNAL = "signal"
+    NO_ANSWER = "no-answer"
+    EXIT = "exit"
+    NOT_STARTED = "not-started"
+
+
+class TensorFlowRun(Group, frozen=True, kw_only=True):
+    """What came of importing TensorFlow."""
+
+    outcome: RunOutcome
+    stage: str = ""
+    """How far it came: importing, listing devices, computing on GPU:0, done."""
+    detail: PathText = ""
+    """Signal name, exit status, limit, or the exception's last line."""
+    seconds: float | None = None
+    """Wall time of the import."""
+
+
+class Device(Group, frozen=True, kw_only=True):
+    """One device that TensorFlow lists."""
+
+    name: str
+    """GPU:0, CPU:0."""
+    kind: str
+    description: str = ""
+    compute_capability: str | None = None
+    pci_address: str | None = None
+
+
+class Computation(Group, frozen=True, kw_only=True):
+    """One small computation on one device, compared with known numbers."""
+
+    device: str
+    operation: str
+    """matmul or conv2d."""
+    correct: bool | None = None
+    """None if it raised."""
+    detail: PathText = ""
+    """The error's first line, or how far the numbers are off."""
+
+
+class LogEvent(Group, frozen=True, kw_only=True):
+    """One message that the log reader knows."""
+
+    message: str
+    """Id of the row in the message table."""
+    line: int
+    """Counted from 1."""
+    source: str = ""
+    """Name of the text, or of the child that printed it."""
+    parameters: dict[str, str] = {}
+
+
+class TensorFlowFacts(Group, frozen=True, kw_only=True):
+    """TensorFlow as installed, as built, and as it ran."""
+
+    distribution: Fact[str] = UNREAD
+    """Package that provides `import tensorflow`; absent if none does."""
+    version: Fact[str] = UNREAD
+    location: Fact[PathText] = UNREAD
+    cuda_build: Fact[bool] = UNREAD
+    built_with_cuda: Fact[str] = UNREAD
+    """As in build_info.py: 12.5.1, 64_112."""
+    built_with_cudnn: Fact[str] = UNREAD
+    compute_capabilities: Fact[tuple[str, ...]] = UNREAD
+    """As in build_info.py: sm_60, compute_90."""
+    cuda_requirements: Fact[tuple[str, ...]] = UNREAD
+    """Requirements of the extra and-cuda, from the wheel's own metadata."""
+    keras_version: Fact[str] = UNREAD
+    keras_generation: Fact[int] = UNREAD
+    """Which Keras tf.keras is: 2 or 3."""
+    run: Fact[TensorFlowRun] = UNREAD
+    devices: Fact[tuple[Device, ...]] = UNREAD
+    computations: Fact[tuple[Computation, ...]] = UNREAD
+    events: Fact[tuple[LogEvent, ...]] = UNREAD
+    log_tail: Fact[PathText] = UNREAD
+
+
+class TrainingFacts(Group, frozen=True, kw_only=True):
+    """A measured or reported training."""
+
+    step_seconds: Fact[float] = UNREAD
+    """Median of the steady state."""
+    first_step_seconds: Fact[float] = UNREAD
+    first_epoch_seconds: Fact[float] = UNREAD
+    batch_size: Fact[int] = UNREAD
+    images_per_second: Fact[float] = UNREAD
+    compute_only_images_per_second: Fact[float] = UNREAD
+    input_only_images_per_second: Fact[float] = UNREAD
+    data_wait_share: Fact[float] = UNREAD
+    """0 to 1: part of the step that waits for data."""
+    gpu_utilization_percent: Fact[float] = UNREAD
+    cpu_utilization_percent: Fact[float] = UNREAD
+    memory_peak_bytes: Fact[int] = UNREAD
+
+
+class Facts(Group, frozen=True, kw_only=True):
+    """All that is known of one machine at one time."""
+
+    schema: int = 1
+    host: HostFacts = msgspec.field(default_factory=HostFacts)
+    driver: DriverFacts = msgspec.field(default_factory=DriverFacts)
+    gpus: tuple[Gpu, ...] = ()
+    libraries: LibraryFacts = msgspec.field(default_factory=LibraryFacts)
+    python: PythonFacts = msgspec.field(default_factory=PythonFacts)
+    tensorflow: TensorFlowFacts = msgspec.field(default_factory=TensorFlowFacts)
+    training: TrainingFacts = msgspec.field(default_factory=TrainingFacts)
+    tensorflow_started: bool = False
+    """False where nobody tried (`--quick`): then nothing here shows that the GPU works."""
