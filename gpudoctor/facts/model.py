@@ -396,6 +396,7 @@ class TensorFlowFacts(Group, frozen=True, kw_only=True):
     keras_generation: Fact[int] = UNREAD
     """Which Keras tf.keras is: 2 or 3."""
     run: Fact[TensorFlowRun] = UNREAD
+    """Unknown where nobody started it (`--quick`): then nothing here shows that the GPU works."""
     devices: Fact[tuple[Device, ...]] = UNREAD
     computations: Fact[tuple[Computation, ...]] = UNREAD
     events: Fact[tuple[LogEvent, ...]] = UNREAD
@@ -431,5 +432,3 @@ class Facts(Group, frozen=True, kw_only=True):
     python: PythonFacts = msgspec.field(default_factory=PythonFacts)
     tensorflow: TensorFlowFacts = msgspec.field(default_factory=TensorFlowFacts)
     training: TrainingFacts = msgspec.field(default_factory=TrainingFacts)
-    tensorflow_started: bool = False
-    """False where nobody tried (`--quick`): then nothing here shows that the GPU works."""
