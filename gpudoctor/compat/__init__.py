@@ -1,0 +1,68 @@
+"""Typed look-ups over the bundled tables. What they do not cover is an answer of its own: NotCovered."""
+
+from __future__ import annotations
+
+from gpudoctor.compat.drivers import (
+    DriverCuda,
+    DriverNeed,
+    Os,
+    branch_of_driver,
+    cuda_max_for_driver,
+    first_branch_for_architecture,
+    last_branch_for_architecture,
+    min_driver_for_cuda,
+)
+from gpudoctor.compat.gpucode import CodeAnswer, GpuCode, gpu_code, gpu_code_of_release
+from gpudoctor.compat.gpus import GpuAnswer, compute_capability_of
+from gpudoctor.compat.releases import (
+    and_cuda_pins,
+    cuda_wheels,
+    is_newer_than_tables,
+    keras_for,
+    newest_release,
+    pip_route,
+    pythons_of,
+    releases,
+    tables_date,
+    tested_build,
+    wheel,
+)
+from gpudoctor.compat.tables import NotCovered, TableError, TableInfo, Trust, tables
+from gpudoctor.compat.versions import capability, cuda_release, cuda_text, version
+
+__all__ = [
+    "CodeAnswer",
+    "DriverCuda",
+    "DriverNeed",
+    "GpuAnswer",
+    "GpuCode",
+    "NotCovered",
+    "Os",
+    "TableError",
+    "TableInfo",
+    "Trust",
+    "and_cuda_pins",
+    "branch_of_driver",
+    "capability",
+    "compute_capability_of",
+    "cuda_max_for_driver",
+    "cuda_release",
+    "cuda_text",
+    "cuda_wheels",
+    "first_branch_for_architecture",
+    "gpu_code",
+    "gpu_code_of_release",
+    "is_newer_than_tables",
+    "keras_for",
+    "last_branch_for_architecture",
+    "min_driver_for_cuda",
+    "newest_release",
+    "pip_route",
+    "pythons_of",
+    "releases",
+    "tables",
+    "tables_date",
+    "tested_build",
+    "version",
+    "wheel",
+]
