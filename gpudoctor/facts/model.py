@@ -17,6 +17,13 @@ T = TypeVar("T")
 NOT_READ = "not read"
 
 
+# Redaction is decided per field, where the field is defined (see codec.redact).
+PathText = Annotated[str, Meta(extra={"redact": "path"})]
+LogText = Annotated[str, Meta(extra={"redact": "log"})]
+CommandLine = Annotated[str, Meta(extra={"redact": "command-line"})]
+UserName = Annotated[str, Meta(extra={"redact": "user"})]
+
+
 class FactUnavailable(Exception):
     """A fact that a rule needs could not be read; the text is the reason, in the user's words."""
 
@@ -25,7 +32,9 @@ class FactAbsent(FactUnavailable):
     """A fact that a rule needs is known not to exist. A rule for which absence matters asks before it requires."""
 
 
-class Known(Struct, Generic[T], frozen=True, tag="known", tag_field="state", forbid_unknown_fields=True):
+class Known(
+    Struct, Generic[T], frozen=True, tag="known", tag_field="state", forbid_unknown_fields=True, omit_defaults=True
+):
     """A value that was read.
 
     source: where from, as a person would say it ("NVML", "log.txt:12").
@@ -33,8 +42,8 @@ class Known(Struct, Generic[T], frozen=True, tag="known", tag_field="state", for
     """
 
     value: T
-    source: str
-    also: tuple[tuple[T, str], ...] = ()
+    source: PathText
+    also: tuple[tuple[T, PathText], ...] = ()
 
     def require(self) -> T:
         """Return the value."""
@@ -48,7 +57,7 @@ class Known(Struct, Generic[T], frozen=True, tag="known", tag_field="state", for
 class Absent(Struct, frozen=True, tag="absent", tag_field="state", forbid_unknown_fields=True):
     """Known not to exist; source says who knows."""
 
-    source: str
+    source: PathText
 
     def require(self) -> NoReturn:
         """Raise FactAbsent."""
@@ -62,7 +71,7 @@ class Absent(Struct, frozen=True, tag="absent", tag_field="state", forbid_unknow
 class Unknown(Struct, frozen=True, tag="unknown", tag_field="state", forbid_unknown_fields=True):
     """Could not be read; reason is a sentence part for the user."""
 
-    reason: str
+    reason: PathText
 
     def require(self) -> NoReturn:
         """Raise FactUnavailable with the reason."""
@@ -77,11 +86,6 @@ Fact = Known[T] | Absent | Unknown
 
 # One shared leaf for what nobody asked: it is immutable, and "not read" is then one object.
 UNREAD = Unknown(NOT_READ)
-
-# Redaction is decided per field, where the field is defined (see codec.redact).
-PathText = Annotated[str, Meta(extra_json_schema={"x-redact": "home"})]
-CommandLine = Annotated[str, Meta(extra_json_schema={"x-redact": "command-line"})]
-UserName = Annotated[str, Meta(extra_json_schema={"x-redact": "user"})]
 
 
 class Group(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -224,6 +228,8 @@ class GpuProcess(Group, frozen=True, kw_only=True):
     """None where the driver does not tell."""
     name: PathText | None = None
     """Name of the program; None where the process cannot be seen from here."""
+    command_line: CommandLine | None = None
+    user: UserName | None = None
 
 
 class Gpu(Group, frozen=True, kw_only=True):
@@ -374,7 +380,7 @@ class LogEvent(Group, frozen=True, kw_only=True):
     """Counted from 1."""
     source: str = ""
     """Name of the text, or of the child that printed it."""
-    parameters: dict[str, str] = {}
+    parameters: dict[str, LogText] = {}
 
 
 class TensorFlowFacts(Group, frozen=True, kw_only=True):
@@ -400,7 +406,7 @@ class TensorFlowFacts(Group, frozen=True, kw_only=True):
     devices: Fact[tuple[Device, ...]] = UNREAD
     computations: Fact[tuple[Computation, ...]] = UNREAD
     events: Fact[tuple[LogEvent, ...]] = UNREAD
-    log_tail: Fact[PathText] = UNREAD
+    log_tail: Fact[LogText] = UNREAD
 
 
 class TrainingFacts(Group, frozen=True, kw_only=True):
@@ -421,7 +427,7 @@ class TrainingFacts(Group, frozen=True, kw_only=True):
     memory_peak_bytes: Fact[int] = UNREAD
 
 
-class Facts(Group, frozen=True, kw_only=True):
+class Facts(Group, frozen=True, kw_only=True, omit_defaults=False):
     """All that is known of one machine at one time."""
 
     schema: int = 1
