@@ -1,0 +1,77 @@
+"""Choose the interpreter to be judged: the one that runs the user's scripts, which need not be our own.
+
+Interpreters are real programs even where a folder stands for the machine, so paths are looked up as they are.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+if TYPE_CHECKING:
+    from gpudoctor.facts.host import Host
+
+PLACES = ("bin/python", "bin/python3", "Scripts/python.exe", "python.exe")
+VARIABLES = ("VIRTUAL_ENV", "CONDA_PREFIX")
+
+
+class Target(Struct, frozen=True, kw_only=True):
+    """The interpreter to be asked.
+
+    path: of the interpreter, not resolved: a virtual environment's python is a link, and the link makes it one.
+    chosen_by: "--python", "VIRTUAL_ENV", "CONDA_PREFIX" or "own". reason: one sentence for the user.
+    problem: why this interpreter cannot be asked; empty if it can.
+    """
+
+    path: str
+    chosen_by: str
+    reason: str
+    problem: str = ""
+
+
+def choose_target(host: Host, python: str | None = None) -> Target:
+    """Choose the interpreter. python: what the user named, a path, a folder of an environment, or a command."""
+    if python is not None:
+        return _named(host, python)
+    notes = []
+    for variable in VARIABLES:
+        folder = host.environ.get(variable, "")
+        if not folder:
+            continue
+        path = _interpreter_in(folder)
+        if path:
+            return Target(path=path, chosen_by=variable, reason=" ".join([*notes, f"{variable} names {folder}."]))
+        notes.append(f"{variable} names {folder}, which holds no Python that can be started.")
+    notes.append("No environment is active, so this is the Python that runs gpudoctor.")
+    return Target(path=sys.executable, chosen_by="own", reason=" ".join(notes))
+
+
+def _named(host: Host, python: str) -> Target:
+    place = Path(python).expanduser()
+    reason = f"--python names {python}."
+    if place.is_dir():
+        path = _interpreter_in(str(place))
+        problem = "" if path else f"{python} is a folder without a Python that can be started (looked for bin/python)"
+        return Target(path=path or str(place), chosen_by="--python", reason=reason, problem=problem)
+    found = None if place.exists() or os.sep in python else shutil.which(python, path=host.environ.get("PATH"))
+    path = found or str(place.absolute())
+    if not Path(path).is_file():
+        problem = f"there is no {python}"
+    elif not os.access(path, os.X_OK):
+        problem = f"{python} may not be executed by this user"
+    else:
+        problem = ""
+    return Target(path=path, chosen_by="--python", reason=reason, problem=problem)
+
+
+def _interpreter_in(folder: str) -> str | None:
+    for place in PLACES:
+        path = Path(folder).absolute() / place
+        if path.is_file() and os.access(path, os.X_OK):
+            return str(path)
+    return None
