@@ -1,0 +1,153 @@
+"""What the two driver libraries streamed, turned into facts; common to nvml.py and libcuda.py."""
+
+from __future__ import annotations
+
+import pkgutil
+import re
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+from msgspec import Struct
+
+from gpudoctor.facts.host import ChildOutcome, ChildRun
+from gpudoctor.facts.model import Api, ApiAnswer, DriverFacts, Fact, Gpu, Known, Unknown
+
+T = TypeVar("T")
+
+TIMEOUT_SECONDS = 10.0
+# Isolated and without site packages: these children need nothing of the user's Python, and start in 20 ms.
+FLAGS = ("-I", "-S", "-B")
+NOT_FOUND = "No such file or directory"
+
+
+class DriverAnswers(Struct, frozen=True):
+    """What one library tells of the driver and of the GPUs, in the order in which it counts them."""
+
+    driver: DriverFacts
+    gpus: tuple[Gpu, ...] = ()
+
+
+def program(name: str) -> str:
+    """Return the text of a child program; from a zip file too."""
+    return (pkgutil.get_data("gpudoctor.child", f"{name}.py") or b"").decode("utf-8")
+
+
+def version_in_name(path: str) -> str | None:
+    """Return the driver's version in a library's file name (libcuda.so.535.183.01); None for libcuda.so.1."""
+    found = re.search(r"\.so\.(\d{3,}(?:\.\d+)+)$", path)
+    return found[1] if found else None
+
+
+def cuda_version_text(number: object) -> str | None:
+    """Return 12.2 for 12020, as both libraries encode it."""
+    return f"{number // 1000}.{number % 1000 // 10}" if isinstance(number, int) and number > 0 else None
+
+
+def as_int(value: object) -> int | None:
+    """Return a number as it is, None for anything else."""
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def as_text(value: object) -> str | None:
+    """Return a text that is not empty, None for anything else."""
+    return value if isinstance(value, str) and value else None
+
+
+class Answers:
+    """The answers of one child about one library.
+
+    who: the library as a person calls it. meanings: what its error codes mean, as sentence parts. started: the name of
+    the code for success.
+    """
+
+    def __init__(self, run: ChildRun, *, who: str, meanings: Mapping[int, str], started: str, limit: float) -> None:
+        self.run = run
+        self.who = who
+        self.meanings = meanings
+        self.started = started
+        self.limit = limit
+        self.values: Mapping[str, object] = run.result or {}
+
+    @property
+    def complete(self) -> bool:
+        """Whether the child came to its end; how its process ended after that does not matter."""
+        return self.values.get("done") is True
+
+    @property
+    def ok(self) -> bool:
+        """Whether the library could be started."""
+        return self.values.get("init") == self.started
+
+    def meaning(self, error: Mapping[str, object]) -> str:
+        """Return the reason, for a user, that an error gives."""
+        code, name = error.get("code"), error.get("error")
+        known = self.meanings.get(code) if isinstance(code, int) else None
+        return known or f"{self.who} answered {name}" + (f" ({code})" if code is not None else "")
+
+    def interruption(self) -> str:
+        """Return how the child was cut short, with the call that it was in."""
+        call = self.values.get("calling")
+        where = f"; the last call was {call}" if call else ""
+        if self.run.outcome is ChildOutcome.TIMED_OUT:
+            return f"{self.who} did not answer in {self.limit:g} s{where}"
+        if self.run.outcome is ChildOutcome.SIGNALLED:
+            return f"{self.who} crashed with {self.run.signal_name}{where}"
+        return f"the process that asks {self.who} {self.run.reason or 'stopped early'}{where}"
+
+    def loader_reason(self) -> str | None:
+        """Return why the loader did not take the library, None if it did."""
+        message = as_text(self.values.get("loader"))
+        if message is None:
+            return None
+        library, _, rest = message.partition(": ")
+        return f"{library} was not found" if NOT_FOUND in rest else f"{library} cannot be loaded: {rest or message}"
+
+    def why_not(self) -> str:
+        """Return why a question has no answer at all."""
+        if (loader := self.loader_reason()) is not None:
+            return loader
+        if "binding" in self.values:
+            return f"nvidia-ml-py cannot be used: {self.values['binding']}"
+        if not self.complete:
+            return self.interruption()
+        init = self.values.get("init")
+        return self.meaning(init) if isinstance(init, dict) else f"{self.who} was not asked"
+
+    def api(self) -> Fact[ApiAnswer]:
+        """Return how the library answered; not known where no child could be started or the binding is missing."""
+        if self.run.outcome is ChildOutcome.NOT_STARTED or "binding" in self.values:
+            return Unknown(self.run.reason or self.why_not())
+        init = self.values.get("init")
+        error = init if isinstance(init, dict) else {}
+        code = 0 if self.ok else as_int(error.get("code"))
+        name = self.started if self.ok else str(error.get("error", ""))
+        if (loader := self.loader_reason()) is not None:
+            outcome, detail = (Api.NO_LIBRARY if loader.endswith("was not found") else Api.ERROR), loader
+        elif not self.complete:
+            timed_out = self.run.outcome is ChildOutcome.TIMED_OUT
+            outcome, detail = (Api.NO_ANSWER if timed_out else Api.CRASHED), self.interruption()
+        elif self.ok:
+            outcome, detail = Api.OK, ""
+        else:
+            outcome, detail = Api.ERROR, self.why_not()
+        return Known(ApiAnswer(outcome=outcome, code=code, name=name, detail=detail), self.who)
+
+    def fact(self, key: str, read: Callable[[object], T | None], source: str = "") -> Fact[T]:
+        """Return the answer under a key as a fact; read gives None for what it does not understand."""
+        if key not in self.values:
+            return Unknown(self.why_not())
+        value = self.values[key]
+        if isinstance(value, dict) and "error" in value:
+            return Unknown(self.meaning(value))
+        try:
+            known = read(value)
+        except (TypeError, ValueError, KeyError, IndexError, OverflowError):
+            known = None
+        return (
+            Unknown(f"{self.who} gave an answer without sense") if known is None else Known(known, source or self.who)
+        )
+
+    def gpu_numbers(self) -> list[int]:
+        """Return the numbers of the GPUs that were looked at."""
+        found = (re.fullmatch(r"gpu\.(\d+)\.handle", key) for key in self.values)
+        return sorted(int(match[1]) for match in found if match)

@@ -1,0 +1,227 @@
+"""Asks the driver through NVML, in a child: what nvidia-smi would show."""
+
+from __future__ import annotations
+
+import os
+import re
+from importlib.machinery import PathFinder
+
+from gpudoctor.facts.host import Host
+from gpudoctor.facts.model import Absent, DriverFacts, Fact, Gpu, GpuProcess, Known, ProcessKind, Unknown
+from gpudoctor.facts.probes.driver_answers import (
+    FLAGS,
+    TIMEOUT_SECONDS,
+    Answers,
+    DriverAnswers,
+    as_int,
+    as_text,
+    cuda_version_text,
+    program,
+    version_in_name,
+)
+
+WHO = "NVML"
+NOT_SUPPORTED = 3
+# nvml.h, nvmlReturn_t; the wording is ours.
+MEANINGS = {
+    1: "NVML was not started",
+    NOT_SUPPORTED: "this GPU does not report it",
+    4: "this user has no permission to ask for it",
+    9: "the NVIDIA kernel module is not loaded",
+    10: "the driver did not answer NVML in time",
+    12: "NVML's library was not found",
+    13: "the driver is too old to answer this question",
+    14: "the GPU's information memory is corrupted",
+    15: "the GPU is lost: it fell off the bus or can no longer be reached",
+    16: "the GPU needs a reset before it can be used",
+    17: "the operating system blocks access to the GPU",
+    18: "the driver was upgraded, but the old kernel module is still loaded; a reboot is due",
+    20: "NVML had not enough memory",
+    28: "the GPU was not found",
+    999: "the driver reports an unknown error",
+}
+# nvml.h, nvmlClocksEventReason*
+THROTTLE_BITS = {
+    0x1: "gpu-idle",
+    0x2: "applications-clocks",
+    0x4: "sw-power-cap",
+    0x8: "hw-slowdown",
+    0x10: "sync-boost",
+    0x20: "sw-thermal-slowdown",
+    0x40: "hw-thermal-slowdown",
+    0x80: "hw-power-brake",
+    0x100: "display-clocks",
+    0x200: "board-limit",
+    0x400: "reliability",
+}
+COMPUTE_MODES = {0: "default", 1: "exclusive-thread", 2: "prohibited", 3: "exclusive-process"}
+DRIVER_MODELS = {0: "WDDM", 1: "TCC", 2: "MCDM"}
+# Inode of the kernel's first PID namespace (include/linux/proc_ns.h): only there are NVML's pids ours.
+FIRST_PID_NAMESPACE = "pid:[4026531836]"
+
+
+def probe(host: Host, timeout: float = TIMEOUT_SECONDS) -> DriverAnswers:
+    """Return what NVML tells; timeout in seconds for all of it. Never raises."""
+    request = {"nvidia_ml_py_dir": binding_folder()}
+    run = host.run_child(program("ask_nvml"), request, timeout=timeout, flags=FLAGS)
+    answers = Answers(run, who=WHO, meanings=MEANINGS, started="NVML_SUCCESS", limit=timeout)
+    names = _ProcessNames(host)
+    return DriverAnswers(_driver(answers), tuple(_gpu(answers, number, names) for number in answers.gpu_numbers()))
+
+
+def binding_folder() -> str:
+    """Return the folder that holds nvidia-ml-py's module, found without importing it; empty if it is not there."""
+    spec = PathFinder.find_spec("pynvml")
+    if spec is None or spec.origin is None:
+        return ""
+    folder = os.path.dirname(spec.origin)
+    return os.path.dirname(folder) if spec.submodule_search_locations else folder
+
+
+def _driver(answers: Answers) -> DriverFacts:
+    library = as_text(answers.values.get("library")) or ""
+    own_version = answers.fact("nvml_version", _without_cuda_major)
+    if not isinstance(own_version, Known) and (in_name := version_in_name(library)):
+        own_version = Known(in_name, library)
+    return DriverFacts(
+        nvml=answers.api(),
+        version=answers.fact("driver_version", as_text),
+        cuda_version=answers.fact("cuda_version", cuda_version_text),
+        nvml_version=own_version,
+        nvml_device_count=answers.fact("count", as_int),
+    )
+
+
+def _without_cuda_major(value: object) -> str | None:
+    """Return 535.183.01 for 12.535.183.01."""
+    text = as_text(value)
+    return re.sub(r"^\d{1,2}\.(?=\d{3,}\.)", "", text) if text else None
+
+
+def _gpu(answers: Answers, number: int, names: _ProcessNames) -> Gpu:
+    prefix = f"gpu.{number}."
+    handle = answers.values.get(prefix + "handle")
+    if isinstance(handle, dict):
+        # The GPU is counted but cannot be asked: each of its facts is unknown for this one reason.
+        unknown = Unknown(answers.meaning(handle))
+        return Gpu(**dict.fromkeys(Gpu.__struct_fields__, unknown))
+
+    def integer(key: str) -> Fact[int]:
+        return answers.fact(prefix + key, as_int)
+
+    def field(key: str, name: str) -> Fact[int]:
+        return answers.fact(prefix + key, lambda value: as_int(value[name]) if isinstance(value, dict) else None)
+
+    def flag(key: str) -> Fact[bool]:
+        return answers.fact(prefix + key, _flag)
+
+    return Gpu(
+        name=answers.fact(prefix + "name", as_text),
+        uuid=answers.fact(prefix + "uuid", as_text),
+        pci_address=answers.fact(prefix + "pci", _pci_address),
+        pci_id=answers.fact(prefix + "pci", _pci_id),
+        compute_capability=answers.fact(prefix + "compute_capability", _capability),
+        memory_total_bytes=field("memory", "total"),
+        memory_used_bytes=field("memory", "used"),
+        memory_free_bytes=field("memory", "free"),
+        utilization_percent=field("utilization", "gpu"),
+        temperature_celsius=integer("temperature_celsius"),
+        power_mw=integer("power_mw"),
+        power_limit_mw=integer("power_limit_mw"),
+        clock_sm_mhz=integer("clock_sm_mhz"),
+        clock_sm_max_mhz=integer("clock_sm_max_mhz"),
+        throttle_reasons=answers.fact(prefix + "throttle", _throttle_reasons),
+        pcie_generation=integer("pcie_generation"),
+        pcie_generation_max=integer("pcie_generation_max"),
+        pcie_width=integer("pcie_width"),
+        pcie_width_max=integer("pcie_width_max"),
+        ecc=flag("ecc"),
+        mig=flag("mig"),
+        compute_mode=answers.fact(prefix + "compute_mode", lambda value: COMPUTE_MODES.get(as_int(value) or 0)),
+        persistence=flag("persistence"),
+        display_active=flag("display_active"),
+        driver_model=_driver_model(answers, prefix + "driver_model"),
+        processes=_processes(answers, prefix + "processes.", names),
+    )
+
+
+def _flag(value: object) -> bool | None:
+    """Return a switch; of current and pending, the current one."""
+    number = as_int(value[0] if isinstance(value, list) else value)
+    return None if number is None else number != 0
+
+
+def _pci_address(value: object) -> str | None:
+    if not isinstance(value, dict):
+        return None
+    return f"{value['domain']:04x}:{value['bus']:02x}:{value['device']:02x}.0"
+
+
+def _pci_id(value: object) -> str | None:
+    """Return the upper half of the number; the lower one is the vendor."""
+    number = as_int(value["pciDeviceId"]) if isinstance(value, dict) else None
+    return f"{number >> 16:04x}" if number else None
+
+
+def _capability(value: object) -> str | None:
+    if not isinstance(value, list):
+        return None
+    major, minor = value
+    return f"{major:d}.{minor:d}"
+
+
+def _throttle_reasons(value: object) -> tuple[str, ...] | None:
+    mask = as_int(value)
+    if mask is None:
+        return None
+    bits = (1 << position for position in range(64))
+    return tuple(THROTTLE_BITS.get(bit, f"bit-{bit:#x}") for bit in bits if mask & bit)
+
+
+def _driver_model(answers: Answers, key: str) -> Fact[str]:
+    """Return the driver model; a driver that knows no such thing (Linux) says that it is not supported."""
+    value = answers.values.get(key)
+    if isinstance(value, dict) and value.get("code") == NOT_SUPPORTED:
+        return Absent(WHO)
+    return answers.fact(key, lambda value: DRIVER_MODELS.get(value[0]) if isinstance(value, list) else None)
+
+
+class _ProcessNames:
+    """Names of programs, where the pids that NVML tells are those of this process's own namespace."""
+
+    def __init__(self, host: Host) -> None:
+        self.host = host
+        try:
+            self.same_pids = os.readlink(host.resolve("/proc/self/ns/pid")) == FIRST_PID_NAMESPACE
+        except OSError:
+            self.same_pids = False
+
+    def get(self, pid: int) -> str | None:
+        """Return the name of a program, None where it cannot be seen."""
+        if not self.same_pids:
+            return None
+        try:
+            return self.host.read_text(f"/proc/{pid}/comm", 256).strip() or None
+        except OSError:
+            return None
+
+
+def _processes(answers: Answers, prefix: str, names: _ProcessNames) -> Fact[tuple[GpuProcess, ...]]:
+    """Return the processes of all kinds; where a kind is not reported (MPS on old drivers) the others count."""
+    facts: dict[ProcessKind, Fact[list[tuple[int, int | None]]]] = {
+        kind: answers.fact(prefix + kind.value, _process_list) for kind in ProcessKind
+    }
+    if not any(isinstance(fact, Known) for fact in facts.values()):
+        compute = facts[ProcessKind.COMPUTE]
+        return compute if isinstance(compute, Unknown) else Unknown(f"{WHO} lists no processes")
+    found = {
+        (kind, pid): GpuProcess(pid=pid, kind=kind, memory_bytes=memory, name=names.get(pid))
+        for kind, fact in facts.items()
+        for pid, memory in fact.get() or ()
+    }
+    # A program that both computes and draws is listed twice, each time with all of its memory.
+    return Known(tuple(found.values()), WHO)
+
+
+def _process_list(value: object) -> list[tuple[int, int | None]] | None:
+    return [(int(pid), as_int(memory)) for pid, memory in value] if isinstance(value, list) else None

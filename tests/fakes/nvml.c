@@ -1,0 +1,214 @@
+/* A stand-in for libnvidia-ml.so.1 that answers from a profile (profile.h).
+ * Layouts and names follow NVIDIA's nvml.h; a value that the profile does not have is NVML_ERROR_NOT_SUPPORTED. */
+#include "profile.h"
+
+typedef int nvmlReturn_t;
+typedef void *nvmlDevice_t;
+typedef unsigned long long u64;
+
+enum { SUCCESS = 0, INVALID_ARGUMENT = 2, NOT_SUPPORTED = 3, INSUFFICIENT_SIZE = 7, VERSION_MISMATCH = 25 };
+
+typedef struct { char busIdLegacy[16]; unsigned domain, bus, device, pciDeviceId, pciSubSystemId; char busId[32]; } nvmlPciInfo_t;
+typedef struct { u64 total, free, used; } nvmlMemory_t;
+typedef struct { unsigned version; u64 total, reserved, free, used; } nvmlMemory_v2_t;
+typedef struct { unsigned gpu, memory; } nvmlUtilization_t;
+typedef struct { unsigned pid; u64 usedGpuMemory; } nvmlProcessInfo_v1_t;
+typedef struct { unsigned pid; u64 usedGpuMemory; unsigned gpuInstanceId, computeInstanceId; } nvmlProcessInfo_t;
+
+_Static_assert(sizeof(nvmlPciInfo_t) == 68, "layout of nvmlPciInfo_t");
+_Static_assert(sizeof(nvmlMemory_t) == 24, "layout of nvmlMemory_t");
+_Static_assert(sizeof(nvmlMemory_v2_t) == 40, "layout of nvmlMemory_v2_t: its version number holds this size");
+_Static_assert(sizeof(nvmlProcessInfo_v1_t) == 16, "layout of nvmlProcessInfo_v1_t");
+_Static_assert(sizeof(nvmlProcessInfo_t) == 24, "layout of nvmlProcessInfo_t, versions 2 and 3");
+
+/* A handle is the GPU's number plus one, so that none is NULL. */
+static int gpu_of(nvmlDevice_t device) { return (int)(long)device - 1; }
+
+#define GUARD(gpu) do { int code = guard(gpu, __func__); if (code) return code; } while (0)
+
+static nvmlReturn_t text(const char *symbol, const char *value, char *out, unsigned size) {
+    if (!value) return NOT_SUPPORTED;
+    if (lookup_action("garbage", symbol)) {
+        memset(out, 0xff, size);  /* no end, no UTF-8 */
+        return SUCCESS;
+    }
+    if (strlen(value) >= size) return INSUFFICIENT_SIZE;
+    strcpy(out, value);
+    return SUCCESS;
+}
+
+static nvmlReturn_t number(const char *value, unsigned *out) {
+    if (!value) return NOT_SUPPORTED;
+    *out = (unsigned)strtoul(value, NULL, 0);
+    return SUCCESS;
+}
+
+static u64 bytes(int gpu, const char *key) {
+    const char *value = lookup_gpu(gpu, key);
+    return value ? strtoull(value, NULL, 0) : 0;
+}
+
+nvmlReturn_t nvmlInitWithFlags(unsigned flags) { (void)flags; GUARD(-1); return SUCCESS; }
+nvmlReturn_t nvmlInit_v2(void) { GUARD(-1); return SUCCESS; }
+nvmlReturn_t nvmlShutdown(void) { GUARD(-1); return SUCCESS; }
+
+const char *nvmlErrorString(nvmlReturn_t code) { (void)code; return "an error of the stand-in"; }
+
+nvmlReturn_t nvmlSystemGetDriverVersion(char *out, unsigned size) {
+    GUARD(-1);
+    return text(__func__, lookup("driver_version"), out, size);
+}
+
+nvmlReturn_t nvmlSystemGetNVMLVersion(char *out, unsigned size) {
+    GUARD(-1);
+    const char *value = lookup("nvml_version");
+    return text(__func__, value ? value : lookup("driver_version"), out, size);
+}
+
+nvmlReturn_t nvmlSystemGetCudaDriverVersion(int *out) { GUARD(-1); return number(lookup("cuda_version"), (unsigned *)out); }
+nvmlReturn_t nvmlSystemGetCudaDriverVersion_v2(int *out) { GUARD(-1); return number(lookup("cuda_version"), (unsigned *)out); }
+nvmlReturn_t nvmlDeviceGetCount_v2(unsigned *out) { GUARD(-1); *out = (unsigned)gpu_count(); return SUCCESS; }
+
+nvmlReturn_t nvmlDeviceGetHandleByIndex_v2(unsigned index, nvmlDevice_t *out) {
+    GUARD((int)index);
+    if ((int)index >= gpu_count()) return INVALID_ARGUMENT;
+    *out = (nvmlDevice_t)(long)(index + 1);
+    return SUCCESS;
+}
+
+#define TEXT_CALL(symbol, key) \
+    nvmlReturn_t symbol(nvmlDevice_t device, char *out, unsigned size) { \
+        GUARD(gpu_of(device)); \
+        return text(__func__, lookup_gpu(gpu_of(device), key), out, size); \
+    }
+#define NUMBER_CALL(symbol, key) \
+    nvmlReturn_t symbol(nvmlDevice_t device, unsigned *out) { \
+        GUARD(gpu_of(device)); \
+        return number(lookup_gpu(gpu_of(device), key), out); \
+    }
+#define NUMBER_OF_KIND_CALL(symbol, prefix) \
+    nvmlReturn_t symbol(nvmlDevice_t device, unsigned kind, unsigned *out) { \
+        GUARD(gpu_of(device)); \
+        char key[64]; \
+        snprintf(key, sizeof key, "%s%u", prefix, kind); \
+        return number(lookup_gpu(gpu_of(device), key), out); \
+    }
+#define CURRENT_AND_PENDING_CALL(symbol, key) \
+    nvmlReturn_t symbol(nvmlDevice_t device, unsigned *current, unsigned *pending) { \
+        GUARD(gpu_of(device)); \
+        nvmlReturn_t code = number(lookup_gpu(gpu_of(device), key), current); \
+        if (code == SUCCESS && number(lookup_gpu(gpu_of(device), key "_pending"), pending)) *pending = *current; \
+        return code; \
+    }
+
+TEXT_CALL(nvmlDeviceGetName, "name")
+TEXT_CALL(nvmlDeviceGetUUID, "uuid")
+NUMBER_CALL(nvmlDeviceGetBrand, "brand")
+NUMBER_CALL(nvmlDeviceGetPowerUsage, "power")
+NUMBER_CALL(nvmlDeviceGetEnforcedPowerLimit, "power_limit")
+NUMBER_CALL(nvmlDeviceGetPerformanceState, "pstate")
+NUMBER_CALL(nvmlDeviceGetCurrPcieLinkGeneration, "pcie_gen")
+NUMBER_CALL(nvmlDeviceGetMaxPcieLinkGeneration, "pcie_gen_max")
+NUMBER_CALL(nvmlDeviceGetCurrPcieLinkWidth, "pcie_width")
+NUMBER_CALL(nvmlDeviceGetMaxPcieLinkWidth, "pcie_width_max")
+NUMBER_CALL(nvmlDeviceGetComputeMode, "compute_mode")
+NUMBER_CALL(nvmlDeviceGetPersistenceMode, "persistence")
+NUMBER_CALL(nvmlDeviceGetDisplayActive, "display_active")
+NUMBER_CALL(nvmlDeviceGetDisplayMode, "display_mode")
+NUMBER_OF_KIND_CALL(nvmlDeviceGetTemperature, "temperature.")
+NUMBER_OF_KIND_CALL(nvmlDeviceGetClockInfo, "clock.")
+NUMBER_OF_KIND_CALL(nvmlDeviceGetMaxClockInfo, "clock_max.")
+CURRENT_AND_PENDING_CALL(nvmlDeviceGetEccMode, "ecc")
+CURRENT_AND_PENDING_CALL(nvmlDeviceGetMigMode, "mig")
+CURRENT_AND_PENDING_CALL(nvmlDeviceGetDriverModel_v2, "driver_model")
+
+static nvmlReturn_t reasons(int gpu, u64 *out) {
+    if (!lookup_gpu(gpu, "throttle")) return NOT_SUPPORTED;
+    *out = bytes(gpu, "throttle");
+    return SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetCurrentClocksEventReasons(nvmlDevice_t d, u64 *out) { GUARD(gpu_of(d)); return reasons(gpu_of(d), out); }
+nvmlReturn_t nvmlDeviceGetCurrentClocksThrottleReasons(nvmlDevice_t d, u64 *out) { GUARD(gpu_of(d)); return reasons(gpu_of(d), out); }
+
+nvmlReturn_t nvmlDeviceGetPciInfo_v3(nvmlDevice_t device, nvmlPciInfo_t *out) {
+    GUARD(gpu_of(device));
+    const char *address = lookup_gpu(gpu_of(device), "pci");
+    if (!address || sscanf(address, "%x:%x:%x", &out->domain, &out->bus, &out->device) != 3) return NOT_SUPPORTED;
+    const char *id = lookup_gpu(gpu_of(device), "pci_id"), *subsystem = lookup_gpu(gpu_of(device), "pci_subsystem");
+    out->pciDeviceId = id ? (unsigned)strtoul(id, NULL, 16) : 0;
+    out->pciSubSystemId = subsystem ? (unsigned)strtoul(subsystem, NULL, 16) : 0;
+    snprintf(out->busIdLegacy, sizeof out->busIdLegacy, "%04X:%02X:%02X.0", out->domain & 0xffff, out->bus & 0xff, out->device & 0xff);
+    snprintf(out->busId, sizeof out->busId, "%08X:%02X:%02X.0", out->domain, out->bus, out->device);
+    return SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetCudaComputeCapability(nvmlDevice_t device, int *major, int *minor) {
+    GUARD(gpu_of(device));
+    const char *value = lookup_gpu(gpu_of(device), "cc");
+    return value && sscanf(value, "%d.%d", major, minor) == 2 ? SUCCESS : NOT_SUPPORTED;
+}
+
+nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *out) {
+    GUARD(gpu_of(device));
+    int gpu = gpu_of(device);
+    if (!lookup_gpu(gpu, "memory_total")) return NOT_SUPPORTED;
+    out->total = bytes(gpu, "memory_total");
+    out->used = bytes(gpu, "memory_used") + bytes(gpu, "memory_reserved");  /* version 1 counts both as used */
+    out->free = out->total - out->used;
+    return SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_v2_t *out) {
+    GUARD(gpu_of(device));
+    int gpu = gpu_of(device);
+    if (out->version != (sizeof *out | 2u << 24)) return VERSION_MISMATCH;
+    if (!lookup_gpu(gpu, "memory_total")) return NOT_SUPPORTED;
+    out->total = bytes(gpu, "memory_total");
+    out->used = bytes(gpu, "memory_used");
+    out->reserved = bytes(gpu, "memory_reserved");
+    out->free = out->total - out->used - out->reserved;
+    return SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetUtilizationRates(nvmlDevice_t device, nvmlUtilization_t *out) {
+    GUARD(gpu_of(device));
+    nvmlReturn_t code = number(lookup_gpu(gpu_of(device), "utilization"), &out->gpu);
+    if (code == SUCCESS && number(lookup_gpu(gpu_of(device), "utilization_memory"), &out->memory)) out->memory = 0;
+    return code;
+}
+
+/* "gpu.0.compute=4242:1073741824,77:?" lists processes; "?" is memory that NVML does not tell. */
+static nvmlReturn_t processes(int gpu, const char *key, unsigned *count, char *out, size_t stride) {
+    const char *list = lookup_gpu(gpu, key);
+    if (!list) return NOT_SUPPORTED;
+    unsigned room = *count, found = 0;
+    for (const char *item = list; *item; item = strchr(item, ',') ? strchr(item, ',') + 1 : "") {
+        if (out && found < room) {
+            nvmlProcessInfo_t process = {.gpuInstanceId = 0xffffffffu, .computeInstanceId = 0xffffffffu};
+            const char *memory = strchr(item, ':');
+            process.pid = (unsigned)strtoul(item, NULL, 10);
+            process.usedGpuMemory = memory && memory[1] != '?' ? strtoull(memory + 1, NULL, 10) : ~0ULL;
+            memcpy(out + found * stride, &process, stride);
+        }
+        found++;
+    }
+    *count = found;
+    return found > room || (found && !out) ? INSUFFICIENT_SIZE : SUCCESS;
+}
+
+#define PROCESS_CALL(symbol, type, key) \
+    nvmlReturn_t symbol(nvmlDevice_t device, unsigned *count, type *out) { \
+        GUARD(gpu_of(device)); \
+        return processes(gpu_of(device), key, count, (char *)out, sizeof(type)); \
+    }
+
+PROCESS_CALL(nvmlDeviceGetComputeRunningProcesses, nvmlProcessInfo_v1_t, "compute")
+PROCESS_CALL(nvmlDeviceGetComputeRunningProcesses_v2, nvmlProcessInfo_t, "compute")
+PROCESS_CALL(nvmlDeviceGetComputeRunningProcesses_v3, nvmlProcessInfo_t, "compute")
+PROCESS_CALL(nvmlDeviceGetGraphicsRunningProcesses, nvmlProcessInfo_v1_t, "graphics")
+PROCESS_CALL(nvmlDeviceGetGraphicsRunningProcesses_v2, nvmlProcessInfo_t, "graphics")
+PROCESS_CALL(nvmlDeviceGetGraphicsRunningProcesses_v3, nvmlProcessInfo_t, "graphics")
+PROCESS_CALL(nvmlDeviceGetMPSComputeRunningProcesses, nvmlProcessInfo_v1_t, "mps")
+PROCESS_CALL(nvmlDeviceGetMPSComputeRunningProcesses_v2, nvmlProcessInfo_t, "mps")
+PROCESS_CALL(nvmlDeviceGetMPSComputeRunningProcesses_v3, nvmlProcessInfo_t, "mps")
