@@ -39,8 +39,9 @@ RELEVANT = re.compile(
 # pip renames a folder to ~ plus all but the first letter while it removes it; what is left was half removed.
 LEFTOVER = re.compile(r"~(ensorflow|f[-_]|ensorboard|ntel|eras|umpy|rotobuf|5py|l_dtypes|orovod|vidia|ensorrt)", re.I)
 SHADOWED = ("tensorflow", "keras", "tf_keras", "numpy")
+# Terraform shares our prefix, and its TF_VAR_ variables carry passwords.
 VARIABLES = re.compile(
-    r"(CUDA_|TF_|TF2_|XLA_|KERAS_|NVIDIA_|NCCL_|PYTHON|HOROVOD_|CONDA_|DYLD_|COLAB_|SLURM_(JOB_ID|.*GPU.*|LOCALID)$)"
+    r"(CUDA_|TF_(?!CLI|VAR_|LOG|DATA_DIR$|TOKEN|WORKSPACE|INPUT|IN_AUTOMATION|PLUGIN|REGISTRY)|TF2_|XLA_|KERAS_|NVIDIA_|NCCL_|PYTHON|HOROVOD_|CONDA_|DYLD_|COLAB_|SLURM_(JOB_ID|.*GPU.*|LOCALID)$)"
     r"|(LD_LIBRARY_PATH|LD_PRELOAD|PATH|VIRTUAL_ENV|OMP_NUM_THREADS|MKL_NUM_THREADS|GPU_DEVICE_ORDINAL|JPY_PARENT_PID)$"
 )
 SECRET = re.compile(r"TOKEN|SECRET|PASSW|KEY|JWT|CREDENTIAL", re.I)

@@ -38,7 +38,7 @@ def choose_target(host: Host, python: str | None = None) -> Target:
     """Choose the interpreter. python: what the user named, a path, a folder of an environment, or a command."""
     if python is not None:
         return _named(host, python)
-    notes = []
+    notes: list[str] = []
     for variable in VARIABLES:
         folder = host.environ.get(variable, "")
         if not folder:

@@ -1,0 +1,150 @@
+"""Facts of the target interpreter's environment, told by a child that reads files and imports nothing of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec import Struct, structs
+
+from gpudoctor.facts.host import ChildOutcome
+from gpudoctor.facts.model import (
+    Absent,
+    Fact,
+    Known,
+    Package,
+    PackageProblem,
+    PythonFacts,
+    TensorFlowFacts,
+    Unknown,
+)
+from gpudoctor.facts.probes import tensorflow_files
+from gpudoctor.facts.probes.answers import Answer
+from gpudoctor.facts.probes.driver_answers import program
+
+if TYPE_CHECKING:
+    from gpudoctor.facts.host import ChildRun, Host
+    from gpudoctor.facts.probes.target import Target
+
+TIMEOUT_SECONDS = 20.0
+SOURCE = "the interpreter"
+
+
+class PythonAnswer(Struct, frozen=True):
+    """Both groups that one look at the files of an environment fills."""
+
+    python: PythonFacts
+    tensorflow: TensorFlowFacts
+
+
+def read_python(host: Host, target: Target, timeout: float = TIMEOUT_SECONDS) -> PythonAnswer:
+    """Ask the target interpreter what its environment holds. Never raises for anything that it answers."""
+    chosen = PythonFacts(
+        executable=Known(target.path, target.chosen_by), chosen_by=Known(target.chosen_by, target.reason)
+    )
+    if target.problem:
+        return _unread(chosen, target.problem)
+    run = host.run_child(program("inspect_python"), {}, timeout=timeout, python=target.path)
+    if run.outcome is not ChildOutcome.OK or run.result is None:
+        return _unread(chosen, _reason(target, run))
+    answer = Answer(run.result)
+    python = structs.replace(
+        chosen,
+        version=answer.text_fact("version", SOURCE),
+        implementation=answer.text_fact("implementation", SOURCE),
+        environment_kind=answer.at("environment").text_fact("kind", SOURCE),
+        prefix=answer.text_fact("prefix", SOURCE),
+        search_path=Known(answer.texts("path"), "sys.path"),
+        user_site=_user_site(answer.at("user_site")),
+        packages=_packages(answer),
+        problems=_problems(answer),
+        environment=Known(answer.text_map("variables"), "environment"),
+    )
+    return PythonAnswer(python, tensorflow_files.read(answer))
+
+
+def _unread(chosen: PythonFacts, reason: str) -> PythonAnswer:
+    """Every fact that the child would have told is unknown, for one reason."""
+    unknown = Unknown(reason)
+    names = [name for name in PythonFacts.__struct_fields__ if name not in ("executable", "chosen_by")]
+    static = (
+        "distribution",
+        "version",
+        "location",
+        *tensorflow_files.BUILD_FIELDS,
+        "keras_version",
+        "keras_generation",
+    )
+    return PythonAnswer(
+        structs.replace(chosen, **dict.fromkeys(names, unknown)), TensorFlowFacts(**dict.fromkeys(static, unknown))
+    )
+
+
+def _reason(target: Target, run: ChildRun) -> str:
+    if "SyntaxError" in run.log:
+        return f"{target.path} is older than Python 3.6, the oldest that can be asked"
+    if run.outcome is ChildOutcome.NOT_STARTED:
+        return run.reason
+    last = next((line.strip() for line in reversed(run.log.splitlines()) if line.strip()), "")
+    return f"{target.path} {run.reason}" + (f" ({last[:200]})" if last else "")
+
+
+def _user_site(answer: Answer) -> Fact[str]:
+    folder = answer.text("folder")
+    if not answer.flag("enabled"):
+        return Absent("switched off in this environment")
+    if not folder or not answer.flag("on_path"):
+        return Absent("no folder of the user's own packages")
+    return Known(folder, "site")
+
+
+def _packages(answer: Answer) -> Fact[tuple[Package, ...]]:
+    problem = answer.at("packages").text("error")
+    if problem:
+        return Unknown(f"the package metadata could not be read ({problem})")
+    found = tuple(
+        Package(
+            name=item.text("name"),
+            version=item.text("version"),
+            location=item.text("folder"),
+            installer=item.text("installer") or None,
+        )
+        for item in answer.items("packages")
+    )
+    return Known(found, "package metadata")
+
+
+def _problems(answer: Answer) -> Fact[tuple[PackageProblem, ...]]:
+    """List what is wrong with the installed distributions, in the order of the search path."""
+    found: list[PackageProblem] = []
+    copies: dict[str, list[str]] = {}
+    for item in answer.items("packages"):
+        name, folder, entry = item.text("name"), item.text("folder"), item.text("entry")
+        copies.setdefault(name, []).append(f"{item.text('version')} in {folder}")
+        if item.text("problem") in ("no-metadata", "no-version"):
+            found.append(PackageProblem(kind="broken-metadata", name=name, detail=f"{folder}/{entry}"))
+        elif item.text("problem") == "files-missing":
+            detail = f"{folder}/{entry} is there, the files that it lists are not"
+            found.append(PackageProblem(kind="files-missing", name=name, detail=detail))
+    for name, places in copies.items():
+        if len(places) > 1:
+            found.append(PackageProblem(kind="duplicate", name=name, detail="; ".join(places)))
+    found.extend(
+        PackageProblem(kind="leftover", name=path.rsplit("/", 1)[-1], detail=path) for path in answer.texts("leftovers")
+    )
+    found.extend(
+        PackageProblem(kind="shadowed", name=item.text("name"), detail=item.text("path"))
+        for item in answer.items("shadows")
+    )
+    found.extend(_hollow(answer, {p.detail for p in found if p.kind == "shadowed"}))
+    return Known(tuple(found), "package metadata")
+
+
+def _hollow(answer: Answer, known: set[str]) -> list[PackageProblem]:
+    """Tell of a folder that `import tensorflow` takes and that is not TensorFlow: no native library, or no code."""
+    imported = answer.at("imports").at("tensorflow")
+    origin = imported.text("origin")
+    if imported.text("kind") == "namespace":
+        return [PackageProblem(kind="leftover", name="tensorflow", detail=f"{origin} has no __init__.py")]
+    if imported.text("kind") == "package" and origin not in known and not answer.at("tensorflow").has("native"):
+        return [PackageProblem(kind="shadowed", name="tensorflow", detail=origin)]
+    return []

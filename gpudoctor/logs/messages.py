@@ -1,0 +1,414 @@
+"""What TensorFlow, CUDA, cuDNN and their neighbours print, as data: one row a message.
+
+A Python module, since that loads fastest: it comes compiled. Patterns are compiled when one of their literals was seen.
+To add a message, add a row. Words belong to one message: of two that begin with the same words the earlier row wins, so
+the special comes before the general. A pattern stays on its line, and repeats wide classes with an upper bound only.
+"""
+
+from __future__ import annotations
+
+import enum
+
+from msgspec import Struct
+
+
+class EventKind(enum.Enum):
+    """What a message tells of the program that printed it."""
+
+    HARMLESS = "harmless"
+    GPU_USED = "gpu-used"
+    GPU_UNUSABLE = "gpu-unusable"
+    OPERATION_FAILED = "operation-failed"
+    OUT_OF_MEMORY = "out-of-memory"
+    DEGRADED = "degraded"
+    IMPORT_FAILED = "import-failed"
+    USAGE = "usage"
+
+
+class Message(Struct, frozen=True):
+    """One message.
+
+    literals: fixed parts, of which each occurrence of the message holds at least one. pattern: regular expression with
+    the parameters as named groups; empty where the literal is the message. printed_by: program or source file.
+    tensorflow: releases that print it, as a version specifier; empty where TensorFlow's release does not matter.
+    """
+
+    id: str
+    kind: EventKind
+    literals: tuple[str, ...]
+    pattern: str
+    meaning: str
+    printed_by: str
+    tensorflow: str = ""
+
+
+_K = EventKind
+_GPU = (
+    r"name: (?P<gpu_name>[^,\r\n]{1,80}), pci bus id: (?P<pci_address>[0-9a-fA-F:.]{4,16}), "
+    r"compute capability: (?P<compute_capability>\d+\.\d+)"
+)
+_CUINIT = r"ailed call to cuInit: (?:INTERNAL: CUDA error: Failed call to cuInit: )?"
+_CUDA_LIBRARY = r"cudart|cublas|cublasLt|cufft|curand|cusolver|cusparse|nccl|nvJitLink|nvrtc|cupti|cudnn[\w-]{0,40}"
+
+MESSAGES: tuple[Message, ...] = (
+    # The GPU is used.
+    Message(
+        "created-device",
+        _K.GPU_USED,
+        ("Created device /", "Created TensorFlow device ("),
+        r"Created (?:TensorFlow )?device \(?[\w/:]{0,80}device:GPU:(?P<index>\d+)"
+        r"(?: with (?P<memory_mb>\d+) MB memory[^\r\n]{0,60}?" + _GPU + ")?",
+        "TensorFlow took this GPU.",
+        "gpu_device.cc",
+    ),
+    Message(
+        "loaded-cudnn",
+        _K.GPU_USED,
+        ("Loaded cuDNN version ",),
+        r"Loaded cuDNN version (?P<version>\d+)",
+        "cuDNN was loaded; its version as one number.",
+        "cuda_dnn.cc",
+        ">2.4.4",
+    ),
+    Message(
+        "opened-library",
+        _K.GPU_USED,
+        ("Successfully opened dynamic library ",),
+        r"Successfully opened dynamic library (?P<library>[\w.+-]{1,80})",
+        "A CUDA library was found and loaded.",
+        "dso_loader.cc",
+        ">=1.14",
+    ),
+    # The GPU cannot be used.
+    Message(
+        "ignoring-gpu-capability",
+        _K.GPU_UNUSABLE,
+        ("The minimum required Cuda capability is ",),
+        r"Ignoring visible gpu device \(device: (?P<index>\d+), " + _GPU + r"\)[^\r\n]{0,60}?"
+        r"The minimum required Cuda capability is (?P<minimum>\d+\.\d+)",
+        "This build has no code for a GPU of so low a compute capability and leaves it out.",
+        "gpu_device.cc",
+    ),
+    Message(
+        "ignoring-gpu-multiprocessors",
+        _K.GPU_UNUSABLE,
+        ("The minimum required count is ",),
+        r"Ignoring visible gpu device \(device: (?P<index>\d+)[^\r\n]{0,160}?"
+        r"with (?:core|Cuda multiprocessor) count: (?P<count>\d+)",
+        "A smaller GPU beside a larger one is left out.",
+        "gpu_device.cc",
+    ),
+    Message(
+        "cuinit-failed",
+        _K.GPU_UNUSABLE,
+        ("ailed call to cuInit",),
+        _CUINIT + r"(?P<error>CUDA_ERROR_\w{1,60}|UNKNOWN ERROR \(\d+\))",
+        "The driver library could not be started; the error says why.",
+        "cuda_platform.cc (earlier cuda_driver.cc)",
+    ),
+    Message(
+        "kernel-library-mismatch",
+        _K.GPU_UNUSABLE,
+        (" does not match DSO version ",),
+        r"kernel version (?P<kernel>[\d.]{1,20}?) does not match DSO version (?P<library>\d[\d.]{0,19})",
+        "The loaded kernel module and the driver library are of different versions.",
+        "cuda_diagnostics.cc",
+    ),
+    Message(
+        "kernel-driver-not-running",
+        _K.GPU_UNUSABLE,
+        ("kernel driver does not appear to be running on this host",),
+        "",
+        "The NVIDIA kernel module is not loaded, or not seen from here.",
+        "cuda_diagnostics.cc",
+    ),
+    Message(
+        "no-device-node",
+        _K.GPU_UNUSABLE,
+        ("no NVIDIA GPU device is present",),
+        r"no NVIDIA GPU device is present: (?P<path>/dev/nvidia\d+)",
+        "There is no device node: the module is not loaded, or a container was given no GPU.",
+        "cuda_diagnostics.cc",
+    ),
+    Message(
+        "hidden-by-variable",
+        _K.GPU_UNUSABLE,
+        (" - this hides all GPUs from CUDA",),
+        r"CUDA_VISIBLE_DEVICES is set to (?P<value>[^\r\n]{0,80}?) - this hides all GPUs from CUDA",
+        "CUDA_VISIBLE_DEVICES hides every GPU.",
+        "cuda_diagnostics.cc",
+        ">2.18.1",
+    ),
+    Message(
+        "nvml-mismatch",
+        _K.GPU_UNUSABLE,
+        ("Driver/library version mismatch",),
+        "",
+        "The loaded kernel module and the driver library are of different versions.",
+        "nvidia-smi and NVML",
+    ),
+    Message(
+        "driver-insufficient",
+        _K.GPU_UNUSABLE,
+        ("CUDA driver version is insufficient for CUDA runtime version",),
+        "",
+        "The driver is older than the CUDA runtime needs, or a stub stands in its place.",
+        "CUDA runtime",
+    ),
+    Message(
+        "cudart-not-loaded",
+        _K.GPU_UNUSABLE,
+        ("Could not find cuda drivers on your machine",),
+        "",
+        "The CUDA runtime library (libcudart) could not be loaded. Of the driver this line says nothing.",
+        "cudart_stub.cc",
+        ">2.10.1",
+    ),
+    Message(
+        "cannot-dlopen",
+        _K.GPU_UNUSABLE,
+        ("Cannot dlopen some GPU libraries",),
+        "",
+        "At least one CUDA library was not found or is of another major version; from 2.16 on it is not named.",
+        "gpu_device.cc",
+    ),
+    Message(
+        "tensorrt-not-loaded",
+        _K.HARMLESS,
+        ("dynamic library 'libnvinfer", "TF-TRT Warning: "),
+        r"(?:Could not (?:load dynamic|dlopen) library '|TF-TRT Warning: )[^'\r\n]{0,80}",
+        "TensorRT is not installed; only its own conversion needs it.",
+        "dso_loader.cc, py_utils.cc",
+    ),
+    Message(
+        "library-not-loaded",
+        _K.GPU_UNUSABLE,
+        ("Could not load dynamic library '", "Could not dlopen library '"),
+        r"Could not (?:load dynamic|dlopen) library '(?P<library>(?:lib)?(?:cuda|" + _CUDA_LIBRARY + r")[\w.]{0,20})'",
+        "The named library was not found on the loader's path.",
+        "dso_loader.cc",
+        ">=1.14",
+    ),
+    Message(
+        "cudnn-runtime-too-old",
+        _K.GPU_UNUSABLE,
+        ("Loaded runtime CuDNN library",),
+        r"Loaded runtime CuDNN library: (?P<loaded>[\d.]{1,20}?)(?: \([^)\r\n]{0,60}\))? "
+        r"but source was compiled with:? (?P<compiled>\d+(?:\.\d+){0,3})",
+        "The cuDNN that was loaded is older than the one that this build was compiled with.",
+        "cuda_dnn.cc",
+    ),
+    Message(
+        "no-kernel-image",
+        _K.GPU_UNUSABLE,
+        ("no kernel image is available for execution on the device", "CUDA_ERROR_NO_BINARY_FOR_GPU"),
+        "",
+        "A library holds no code that this GPU can run.",
+        "CUDA driver",
+    ),
+    Message(
+        "invalid-kernel-image",
+        _K.GPU_UNUSABLE,
+        ("device kernel image is invalid", "CUDA_ERROR_INVALID_IMAGE"),
+        "",
+        "The code in a library is not for this GPU, or was damaged.",
+        "CUDA driver",
+    ),
+    Message(
+        "invalid-ptx",
+        _K.GPU_UNUSABLE,
+        ("CUDA_ERROR_INVALID_PTX", "a PTX JIT compilation failed"),
+        "",
+        "The driver could not compile a library's PTX for this GPU.",
+        "CUDA driver",
+    ),
+    Message(
+        "unsupported-ptx",
+        _K.GPU_UNUSABLE,
+        ("the provided PTX was compiled with an unsupported toolchain", "CUDA_ERROR_UNSUPPORTED_PTX_VERSION"),
+        "",
+        "The driver is older than the compiler of a library's PTX.",
+        "CUDA driver",
+    ),
+    Message(
+        "compiled-from-ptx",
+        _K.DEGRADED,
+        ("TensorFlow was not built with CUDA kernel binaries compatible with compute capability ",),
+        r"compatible with compute capability (?P<compute_capability>\d+\.\d+)",
+        "This build has no native code for the GPU; the driver compiles it at the first start, for minutes.",
+        "gpu_device.cc",
+        ">2.4.4",
+    ),
+    Message(
+        "out-of-memory-no-failure",
+        _K.HARMLESS,
+        (" ran out of memory trying to allocate ",),
+        r" ran out of memory trying to allocate [^\r\n]{0,400}?The caller indicates that this is not a failure",
+        "A faster algorithm was given up for lack of memory; the program goes on.",
+        "bfc_allocator.cc",
+    ),
+    Message(
+        "out-of-memory",
+        _K.OUT_OF_MEMORY,
+        ("CUDA_ERROR_OUT_OF_MEMORY", "OOM when allocating tensor", " ran out of memory trying to allocate "),
+        "",
+        "The GPU's memory did not suffice.",
+        "CUDA driver, bfc_allocator.cc",
+    ),
+    Message(
+        "cuda-error",
+        _K.OPERATION_FAILED,
+        ("CUDA_ERROR_",),
+        r"(?P<error>CUDA_ERROR_[A-Z_]{1,60})",
+        "A call of the driver failed with this error.",
+        "CUDA driver",
+    ),
+    Message(
+        "cudnn-status",
+        _K.OPERATION_FAILED,
+        ("CUDNN_STATUS_",),
+        r"(?P<status>CUDNN_STATUS_(?!SUCCESS)[A-Z_]{1,60})",
+        "A call of cuDNN failed with this status.",
+        "cuDNN",
+    ),
+    Message(
+        "cublas-status",
+        _K.OPERATION_FAILED,
+        ("CUBLAS_STATUS_",),
+        r"(?P<status>CUBLAS_STATUS_(?!SUCCESS)[A-Z_]{1,60})",
+        "A call of cuBLAS failed with this status.",
+        "cuBLAS",
+    ),
+    # TensorFlow cannot be imported.
+    Message(
+        "libstdcxx-too-old",
+        _K.IMPORT_FAILED,
+        ("version `GLIBCXX_", "version `CXXABI_"),
+        r"version `(?P<needed>(?:GLIBCXX|CXXABI)_[\d.]{1,12})' not found",
+        "The C++ library that was loaded is older than the wheel needs.",
+        "dynamic loader",
+    ),
+    Message(
+        "glibc-too-old",
+        _K.IMPORT_FAILED,
+        ("version `GLIBC_",),
+        r"version `(?P<needed>GLIBC_[\d.]{1,12})' not found",
+        "The system's C library is older than the wheel needs.",
+        "dynamic loader",
+    ),
+    Message(
+        "cuda-library-not-linked",
+        _K.IMPORT_FAILED,
+        ("cannot open shared object file",),
+        r"ImportError: (?P<library>lib(?:" + _CUDA_LIBRARY + r")[\w.]{0,20}): cannot open shared object file",
+        "A build that is linked to this CUDA library cannot start without it.",
+        "dynamic loader",
+        "<1.14",
+    ),
+    Message(
+        "undefined-symbol",
+        _K.IMPORT_FAILED,
+        (": undefined symbol: ",),
+        r"(?P<file>[\w.+-]{1,80}): undefined symbol: (?P<symbol>\w{1,200})",
+        "A library was built against another version of what it uses.",
+        "dynamic loader",
+    ),
+    Message(
+        "cpu-instructions-missing",
+        _K.IMPORT_FAILED,
+        ("The TensorFlow library was compiled to use ",),
+        r"The TensorFlow library was compiled to use (?P<instructions>[^\r\n]{1,60}?) instructions, but these",
+        "The processor lacks instructions that this build requires.",
+        "cpu_feature_guard.cc",
+    ),
+    Message(
+        "illegal-instruction",
+        _K.IMPORT_FAILED,
+        ("Illegal instruction", "Fatal Python error: Illegal instruction"),
+        "",
+        "The processor met an instruction that it does not have; mostly AVX.",
+        "kernel, shell",
+    ),
+    Message(
+        "numpy-abi",
+        _K.IMPORT_FAILED,
+        (
+            "A module that was compiled using NumPy 1.x cannot be run in",
+            "_ARRAY_API not found",
+            "numpy.dtype size changed, may indicate binary incompatibility",
+            "module compiled against API version 0x",
+            "module compiled against ABI version 0x",
+        ),
+        "",
+        "A library was built for another NumPy than the one installed.",
+        "NumPy",
+    ),
+    Message(
+        "protobuf-descriptors",
+        _K.IMPORT_FAILED,
+        ("Descriptors cannot not be created directly", "Descriptors cannot be created directly"),
+        "",
+        "The protobuf package is too new for this TensorFlow.",
+        "protobuf",
+    ),
+    Message(
+        "dll-load-failed",
+        _K.IMPORT_FAILED,
+        ("DLL load failed",),
+        r"DLL load failed(?: while importing (?P<module>\w{1,80}))?",
+        "A Windows library could not be loaded: the Visual C++ runtime, a CUDA library, or the processor is too old.",
+        "Windows loader",
+    ),
+    Message(
+        "native-runtime-not-loaded",
+        _K.IMPORT_FAILED,
+        ("Failed to load the native TensorFlow runtime",),
+        "",
+        "TensorFlow's binary part did not load; the lines before it say why.",
+        "pywrap_tensorflow.py",
+    ),
+    Message(
+        "no-module",
+        _K.IMPORT_FAILED,
+        ("ModuleNotFoundError: No module named ",),
+        r"ModuleNotFoundError: No module named '(?P<module>[\w.]{1,100})'",
+        "A Python module is not installed in this environment.",
+        "Python",
+    ),
+    # Harmless.
+    Message(
+        "factory-registered-twice",
+        _K.HARMLESS,
+        ("factory: Attempting to register factory for plugin ",),
+        r"Unable to register (?P<library>cu\w{2,6}) factory",
+        "The same code is linked twice; the first copy counts.",
+        "cuda_dnn.cc, cuda_fft.cc, cuda_blas.cc",
+    ),
+    Message(
+        "numa-node",
+        _K.HARMLESS,
+        ("successful NUMA node read from SysFS had negative value", "could not open file to read NUMA node"),
+        "",
+        "The system does not tell the NUMA node of the card.",
+        "cuda_executor.cc",
+    ),
+    Message(
+        "onednn-notice",
+        _K.HARMLESS,
+        ("oneDNN custom operations are on",),
+        "",
+        "Processor code of oneDNN is in use; the last digits may differ.",
+        "port.cc",
+    ),
+    Message(
+        "cpu-features-notice",
+        _K.HARMLESS,
+        (
+            "This TensorFlow binary is optimized ",
+            "Your CPU supports instructions that this TensorFlow binary was not compiled to use",
+        ),
+        "",
+        "The processor can do more than this build asks of it.",
+        "cpu_feature_guard.cc",
+    ),
+)
