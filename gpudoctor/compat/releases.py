@@ -9,7 +9,6 @@ from functools import cache
 from gpudoctor.compat.tables import CudaPin, KerasRow, NotCovered, PipRoute, TestedBuild, Wheel, load
 from gpudoctor.compat.versions import version
 
-NIGHTLY = "tf-nightly"
 PYTHON_TAG = re.compile(r"cp(\d)(\d+)m?\Z")
 CUDA_PACKAGES = ("tensorflow", "tensorflow-gpu")
 
@@ -34,8 +33,9 @@ def wheel(tensorflow: str, package: str, platform: str) -> Wheel:
 
 
 def releases(*, prereleases: bool = False) -> Iterator[str]:
-    """TensorFlow versions of which any package exists, newest first; nightlies and candidates only if asked for."""
-    for text in sorted({row.tensorflow for row in load(Wheel).rows}, key=version, reverse=True):
+    """Versions of tensorflow and tensorflow-gpu, newest first; release candidates only if asked for."""
+    found = {row.tensorflow for row in load(Wheel).rows if row.package in CUDA_PACKAGES}
+    for text in sorted(found, key=version, reverse=True):
         if prereleases or not version(text).is_prerelease:
             yield text
 

@@ -1,0 +1,60 @@
+"""A stack as commands to paste."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from enum import Enum
+
+from gpudoctor.compat import Os, version
+from gpudoctor.plan.model import Stack
+
+ENVIRONMENT = "tf-env"
+WINDOWS_SAFE = re.compile(r"[\w.:=\\/+-]+\Z")
+
+
+class Installer(str, Enum):
+    """Programs that install packages into a virtual environment."""
+
+    PIP = "pip"
+    UV = "uv"
+
+
+def quote(word: str, os: Os) -> str:
+    """A word for a POSIX shell or, on Windows, for cmd and PowerShell alike."""
+    if os is Os.WINDOWS:
+        return word if WINDOWS_SAFE.match(word) else f'"{word}"'
+    return shlex.quote(word)
+
+
+def python_for(stack: Stack) -> str:
+    """The Python to make an environment with: the newest at hand, else the newest that has a wheel."""
+    return max(stack.pythons_at_hand or stack.pythons, key=version)
+
+
+def install_commands(stack: Stack, interpreter: str, installer: Installer = Installer.PIP) -> tuple[str, ...]:
+    """Commands that install the stack into the environment of `interpreter`, whose Python must fit.
+
+    Where none fits, see new_environment_commands.
+    """
+    words = [quote(word, stack.route) for word in stack.requirements]
+    python = quote(interpreter, stack.route)
+    if installer is Installer.UV:
+        return (" ".join(["uv pip install --python", python, *words]),)
+    call = "& " if stack.route is Os.WINDOWS and python.startswith('"') else ""
+    return (" ".join([f"{call}{python} -m pip install", *words]),)
+
+
+def new_environment_commands(stack: Stack, installer: Installer = Installer.PIP) -> tuple[str, ...]:
+    """Commands that make the environment tf-env here with a Python that fits, and install the stack into it.
+
+    Assumes that this Python is installed (uv fetches it): `python3.11`, on Windows `py -3.11`.
+    """
+    python = python_for(stack)
+    windows = stack.route is Os.WINDOWS
+    inside = f"{ENVIRONMENT}\\Scripts\\python.exe" if windows else f"{ENVIRONMENT}/bin/python"
+    if installer is Installer.UV:
+        make = f"uv venv --python {python} {ENVIRONMENT}"
+    else:
+        make = f"py -{python} -m venv {ENVIRONMENT}" if windows else f"python{python} -m venv {ENVIRONMENT}"
+    return (make, *install_commands(stack, inside, installer))

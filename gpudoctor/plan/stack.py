@@ -1,0 +1,166 @@
+"""A judged wheel as a stack: versions, requirements for pip, what has to be done by hand, evidence."""
+
+from __future__ import annotations
+
+from packaging.specifiers import SpecifierSet
+
+from gpudoctor import compat
+from gpudoctor.compat import CodeAnswer, GpuCode, NotCovered, Os, Trust, version
+from gpudoctor.compat.tables import CudaDriver, CudaPin, Cudnn, Wheel, load
+from gpudoctor.plan.model import Evidence, Machine, Provider, Stack
+
+# Releases below it break with numpy 2, whether their metadata says so or not.
+FIRST_WITH_NUMPY_2 = "2.18"
+# Releases below it break with protobuf 4 ("Descriptors cannot be created directly").
+FIRST_WITH_PROTOBUF_4 = "2.12"
+# TensorRT is no part of CUDA and its pinned wheels are not served for each Python.
+NOT_CUDA = ("tensorrt", "tensorrt-bindings", "tensorrt-libs")
+
+
+def provider(wheel: Wheel) -> Provider:
+    """Where the CUDA libraries of a wheel come from on its platform."""
+    if wheel.platform != "linux-x86_64":
+        return Provider.SYSTEM
+    try:
+        route = compat.pip_route(wheel.tensorflow)
+        compat.and_cuda_pins(wheel.tensorflow)
+    except NotCovered:
+        return Provider.SYSTEM
+    if not route.nvidia_runpath:
+        return Provider.SYSTEM
+    return Provider.AND_CUDA if route.extra_installs else Provider.PIP
+
+
+def _allows(requirement: str, text: str) -> bool:
+    """Whether a requirement as the table writes it (alternatives with markers, parted by a bar) admits a version."""
+    specifiers = [part.partition(";")[0].strip() for part in requirement.split("|")]
+    return any(SpecifierSet(specifier).contains(text, prereleases=True) for specifier in specifiers)
+
+
+def _first_without_code(major: int, cuda_major: int, capabilities: tuple[str, ...]) -> Cudnn | None:
+    """The first cuDNN release of a major version that has no code for one of the GPUs."""
+    rows = [row for row in load(Cudnn).rows if row.cuda_major == cuda_major and version(row.first).major == major]
+    rows.sort(key=lambda row: version(row.first))
+    for row in rows:
+        if row.confidence is not Trust.LOW and any(
+            compat.capability(cc) < compat.capability(row.lowest_cc) for cc in capabilities
+        ):
+            return row
+    return None
+
+
+def cudnn_cap(wheel: Wheel, pins: tuple[CudaPin, ...], capabilities: tuple[str, ...]) -> tuple[str, Cudnn] | None:
+    """A pin such as nvidia-cudnn-cu12<9.11 where the extra would bring a cuDNN without code for a GPU, and its row."""
+    pin = next((pin for pin in pins if pin.package.startswith("nvidia-cudnn-")), None)
+    if pin is None or not wheel.cuda:
+        return None
+    row = _first_without_code(int(wheel.cudnn), compat.cuda_release(wheel.cuda)[0], capabilities)
+    if row is None or not _allows(pin.specifier, row.first):
+        return None
+    return f"{pin.package}<{row.first.removesuffix('.0')}", row
+
+
+def _companions(wheel: Wheel) -> list[str]:
+    """Pins that the wheel's own metadata lacks."""
+    found = []
+    if version(wheel.tensorflow) < version(FIRST_WITH_NUMPY_2) and _allows(wheel.numpy, "2.0.0"):
+        found.append("numpy<2")
+    if version(wheel.tensorflow) < version(FIRST_WITH_PROTOBUF_4) and _allows(wheel.protobuf, "4.21.6"):
+        found.append("protobuf<3.20")
+    return found
+
+
+def requirements(wheel: Wheel, capabilities: tuple[str, ...]) -> tuple[str, ...]:
+    """Arguments for pip that bring TensorFlow and, where pip can provide them, its CUDA libraries."""
+    by = provider(wheel)
+    if by is Provider.SYSTEM:
+        return (f"{wheel.package}=={wheel.tensorflow}", *_companions(wheel))
+    pins = compat.and_cuda_pins(wheel.tensorflow)
+    if by is Provider.PIP:
+        named = [f"{pin.package}{pin.specifier}" for pin in pins if pin.package not in NOT_CUDA]
+        return (f"{wheel.package}=={wheel.tensorflow}", *named, *_companions(wheel))
+    cap = cudnn_cap(wheel, pins, capabilities)
+    return (f"{wheel.package}[and-cuda]=={wheel.tensorflow}", *([cap[0]] if cap else []), *_companions(wheel))
+
+
+def _cudnn_version(wheel: Wheel) -> str:
+    """The cuDNN that the wheel was built with: of the tested build where there is one, else the major number."""
+    try:
+        return compat.tested_build(wheel.tensorflow, "windows" if wheel.platform == "win-amd64" else "linux").cudnn
+    except NotCovered:
+        return wheel.cudnn
+
+
+def _limits(code: CodeAnswer | None, machine: Machine) -> tuple[str, ...]:
+    found = []
+    if code is not None and code.code is GpuCode.PTX:
+        found.append("slow first start: the driver compiles all kernels from PTX")
+    if code is not None and code.code is GpuCode.NATIVE_PARTIAL:
+        found.append("slower first start: the driver compiles some kernels from PTX")
+    if any(compat.capability(cc) < (7, 0) for cc in machine.compute_capabilities):
+        found.append("no tensor cores: mixed precision brings no speed")
+    return tuple(found)
+
+
+def _evidence(wheel: Wheel, code: CodeAnswer | None, machine: Machine) -> tuple[Evidence, ...]:
+    wheels = load(Wheel)
+    need = compat.min_driver_for_cuda(wheel.cuda, machine.os)
+    found = [
+        Evidence(
+            f"{wheel.package} {wheel.tensorflow} for {wheel.platform} is a CUDA {wheel.cuda} build",
+            wheels.name,
+            wheels.source_of(wheel),
+            wheel.confidence,
+        ),
+        Evidence(
+            f"CUDA {need.cuda} runs from driver {need.minimum} on", load(CudaDriver).name, need.source, need.confidence
+        ),
+    ]
+    if code is not None:
+        found.append(Evidence(code.reason, "gpu_code", code.source, code.confidence))
+    if provider(wheel) is Provider.AND_CUDA:
+        cap = cudnn_cap(wheel, compat.and_cuda_pins(wheel.tensorflow), machine.compute_capabilities)
+        if cap is not None:
+            claim = f"cuDNN {cap[1].first} has no code below compute capability {cap[1].lowest_cc}"
+            found.append(Evidence(claim, "cudnn", load(Cudnn).source_of(cap[1]), cap[1].confidence))
+    return tuple(found)
+
+
+def _driver_min(wheel: Wheel, code: CodeAnswer | None, os: Os) -> str:
+    """The least driver: for native code by minor-version compatibility, for PTX the toolkit's own."""
+    need = compat.min_driver_for_cuda(wheel.cuda, os)
+    native = code is None or code.code is GpuCode.NATIVE
+    return need.minimum if native else need.toolkit_driver or need.minimum
+
+
+def _keras(wheel: Wheel) -> int | None:
+    try:
+        return compat.keras_for(wheel.tensorflow).generation
+    except NotCovered:
+        return None
+
+
+def build_stack(wheel: Wheel, code: CodeAnswer | None, machine: Machine, at_hand: tuple[str, ...]) -> Stack:
+    """The stack of a wheel that nothing rules out; raises NotCovered where a table has no row for it."""
+    cudnn = _cudnn_version(wheel)
+    by = provider(wheel)
+    manual: tuple[str, ...] = ()
+    if by is Provider.SYSTEM:
+        manual = (f"Install CUDA {wheel.cuda} and cuDNN {cudnn} where the loader finds them: pip cannot provide them.",)
+    return Stack(
+        tensorflow=wheel.tensorflow,
+        package=wheel.package,
+        keras=_keras(wheel),
+        pythons=compat.pythons_of(wheel),
+        pythons_at_hand=at_hand,
+        cuda=wheel.cuda,
+        cudnn=cudnn,
+        driver_min=_driver_min(wheel, code, machine.os),
+        gpu_code=None if code is None else code.code,
+        route=Os.WSL2 if machine.os is Os.WSL2 else machine.os,
+        provided_by=by,
+        requirements=requirements(wheel, machine.compute_capabilities),
+        manual=manual,
+        limits=_limits(code, machine),
+        evidence=_evidence(wheel, code, machine),
+    )
