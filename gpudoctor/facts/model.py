@@ -132,6 +132,8 @@ class HostFacts(Group, frozen=True, kw_only=True):
     """docker, podman, kubernetes, lxc, apptainer; absent outside containers."""
     wsl: Fact[str] = UNREAD
     """Kernel release of WSL; absent outside WSL."""
+    tegra: Fact[str] = UNREAD
+    """Model of a board whose GPU is part of the chip (Jetson): it is on no PCI bus; absent on other machines."""
     secure_boot: Fact[bool] = UNREAD
     pci_gpus: Fact[tuple[PciDevice, ...]] = UNREAD
     """NVIDIA display and 3D controllers on the PCI bus; an empty tuple means scanned, none there."""

@@ -1,0 +1,58 @@
+"""driver-library-mismatch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gpudoctor.facts.model import Api, Facts, Known, LibcudaKind
+from gpudoctor.findings import Applicability, Capability, Remedy, Severity
+from gpudoctor.rules.driver._state import (
+    CUDA_SYSTEM_DRIVER_MISMATCH,
+    NVML_LIBRARY_MISMATCH,
+    failed_with,
+    outcome,
+)
+from gpudoctor.rules.registry import Draft, Rule, rule
+
+REBOOT = Remedy(
+    summary="Reboot, so that the kernel loads the module that belongs to the installed libraries.",
+    commands=("sudo reboot",),
+    applicability=Applicability.UNSAFE,
+)
+
+
+@rule(
+    Severity.ERROR,
+    breaks=Capability.USER_DRIVER,
+    needs=(Capability.KERNEL_DRIVER,),
+    message="the loaded NVIDIA kernel module is {module}, the driver's libraries are {library}: they must be the same",
+    variants={"unnumbered": "the loaded NVIDIA kernel module and the driver's libraries are of different versions"},
+)
+def driver_library_mismatch(self: Rule, facts: Facts) -> Iterator[Draft]:
+    """The NVIDIA kernel module and the driver's libraries have different versions.
+
+    Why it matters: NVML and CUDA refuse to start. It comes after a driver update (often an automatic one) without a
+    reboot: the old module stays loaded beside the new libraries.
+    How to fix: reboot. On a server that cannot reboot, stop all that uses the GPU, unload the modules nvidia_uvm,
+    nvidia_drm, nvidia_modeset and nvidia, and load nvidia again.
+    """
+    if isinstance(facts.host.wsl, Known):
+        return  # two numbers are normal there: the driver is that of Windows
+    driver = facts.driver
+    module = driver.kernel_module_version.get()
+    own = driver.libcuda_kind.get() is LibcudaKind.DRIVER
+    library = driver.nvml_version.get() or (driver.libcuda_version.get() if own else None)
+    refused = failed_with(driver.nvml.get(), NVML_LIBRARY_MISMATCH) or failed_with(
+        driver.cuda_init.get(), CUDA_SYSTEM_DRIVER_MISMATCH
+    )
+    started = Api.OK in (outcome(driver.nvml.get()), outcome(driver.cuda_init.get()))
+    differ = module is not None and library is not None and module != library
+    if not refused and (not differ or started or outcome(driver.cuda_init.require()) is not Api.ERROR):
+        return
+    yield self.finding(
+        ("driver.nvml", "driver.cuda_init", "driver.kernel_module_version", "driver.nvml_version",
+         "driver.libcuda_version"),
+        variant=None if differ else "unnumbered",
+        remedies=(REBOOT,),
+        **({"module": module, "library": library} if module and library and differ else {}),
+    )  # fmt: skip

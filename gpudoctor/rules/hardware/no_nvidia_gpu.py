@@ -1,0 +1,48 @@
+"""no-nvidia-gpu."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gpudoctor.facts.model import Api, Facts, Known
+from gpudoctor.findings import Applicability, Capability, Confidence, Remedy, Severity
+from gpudoctor.rules.registry import Draft, Rule, rule
+
+USE_THE_CPU = Remedy(
+    summary="Train on the CPU, and tell gpudoctor that a CPU is enough; or use a machine with an NVIDIA GPU.",
+    commands=("gpudoctor check --expect cpu",),
+    applicability=Applicability.SAFE,
+)
+
+
+@rule(
+    Severity.ERROR,
+    breaks=Capability.HARDWARE,
+    message="this machine has no NVIDIA GPU: none is on its PCI bus, and neither NVML nor CUDA reports one",
+)
+def no_nvidia_gpu(self: Rule, facts: Facts) -> Iterator[Draft]:
+    """The machine has no NVIDIA GPU.
+
+    Why it matters: TensorFlow computes on NVIDIA GPUs only; without one it runs on the CPU, however well the rest is
+    installed.
+    How to fix: train on the CPU, or use a machine with an NVIDIA GPU. In a virtual machine the GPU has to be passed
+    through by the host.
+    """
+    devices = facts.host.pci_gpus.require()
+    reported = (facts.driver.nvml_device_count.get() or 0) + (facts.driver.cuda_device_count_unmasked.get() or 0)
+    reported += facts.driver.cuda_device_count.get() or 0
+    listed = any(device.kind == "GPU" for device in facts.tensorflow.devices.get() or ())
+    # Under WSL2 and on Jetson boards the GPU is on no PCI bus that Linux lists.
+    elsewhere = isinstance(facts.host.wsl, Known) or isinstance(facts.host.tegra, Known)
+    if devices or reported or listed or facts.gpus or elsewhere:
+        return
+    answers = (facts.driver.nvml.get(), facts.driver.cuda_init.get())
+    if any(answer is not None and answer.outcome is Api.NO_ANSWER for answer in answers):
+        return  # a driver that hangs has something to hang on: the scan alone does not outweigh it
+    # A loaded kernel module without a device on the bus: a sandbox may hide the bus.
+    loaded = isinstance(facts.driver.kernel_module_version, Known)
+    yield self.finding(
+        ("host.pci_gpus", "driver.nvml", "driver.cuda_init"),
+        confidence=Confidence.LIKELY if loaded else Confidence.CERTAIN,
+        remedies=(USE_THE_CPU,),
+    )
