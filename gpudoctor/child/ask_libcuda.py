@@ -21,6 +21,7 @@ NAME_SIZE = 256
 # CUdevice_attribute of cuda.h
 COMPUTE_CAPABILITY_MAJOR = 75
 COMPUTE_CAPABILITY_MINOR = 76
+NOT_FOUND = 500  # CUDA_ERROR_NOT_FOUND, "named symbol not found": here a function that the library does not have
 
 
 class Stream:
@@ -50,7 +51,7 @@ class Cuda:
         self.stream.flush(calling=symbol)
         function = getattr(self.library, symbol, None)
         if function is None:
-            return {"error": "no such function", "code": None}
+            return {"error": "CUDA_ERROR_NOT_FOUND", "code": NOT_FOUND}
         code = int(function(*arguments))
         return {"error": self.error_name(code), "code": code} if code else None
 
@@ -60,7 +61,7 @@ class Cuda:
         function = getattr(self.library, "cuGetErrorName", None)
         if function is not None:
             function(ctypes.c_int(code), ctypes.byref(name))
-        return name.value.decode("ascii", "replace") if name.value else f"CUDA error {code}"
+        return name.value.decode("ascii", "replace") if name.value else f"error {code}"
 
     def text(self, symbol: str, device: ctypes.c_int) -> object:
         """Return a text about a device, or what went wrong."""

@@ -137,7 +137,7 @@ def failure(binding: object, exc: Exception) -> dict[str, object]:
     if not isinstance(code, int):
         return {"error": f"{type(exc).__name__}: {exc}", "code": None}
     names = (name for name in dir(binding) if name.startswith("NVML_ERROR_") and getattr(binding, name) == code)
-    return {"error": next(names, f"NVML error {code}"), "code": code}
+    return {"error": next(names, f"error {code}"), "code": code}
 
 
 def is_error(answer: object) -> bool:
@@ -274,8 +274,7 @@ def main() -> None:
     nvml = Nvml(descriptor, None)
     nvml.flush(calling=f"loading {LIBRARY}")
     try:
-        # Before the binding is imported: where there is no driver, its 30 ms are not spent.
-        ctypes.CDLL(LIBRARY)
+        ctypes.CDLL(LIBRARY)  # first, so that the binding's 30 ms are not spent where there is no driver
     except OSError as exc:
         nvml.flush(loader=str(exc), done=True)
         return

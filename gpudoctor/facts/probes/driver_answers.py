@@ -17,6 +17,7 @@ T = TypeVar("T")
 TIMEOUT_SECONDS = 10.0
 # Isolated and without site packages: these children need nothing of the user's Python, and start in 20 ms.
 FLAGS = ("-I", "-S", "-B")
+LIBRARIES = ("libnvidia-ml.so.1", "libcuda.so.1")
 NOT_FOUND = "No such file or directory"
 
 
@@ -82,7 +83,7 @@ class Answers:
         """Return the reason, for a user, that an error gives."""
         code, name = error.get("code"), error.get("error")
         known = self.meanings.get(code) if isinstance(code, int) else None
-        return known or f"{self.who} answered {name}" + (f" ({code})" if code is not None else "")
+        return known or f"{self.who} answered {name}"
 
     def interruption(self) -> str:
         """Return how the child was cut short, with the call that it was in."""
@@ -94,13 +95,22 @@ class Answers:
             return f"{self.who} crashed with {self.run.signal_name}{where}"
         return f"the process that asks {self.who} {self.run.reason or 'stopped early'}{where}"
 
+    @property
+    def no_library(self) -> bool:
+        """Whether the loader knows no library of that name."""
+        return any(self.loader_reason() == f"{name} was not found" for name in LIBRARIES)
+
     def loader_reason(self) -> str | None:
         """Return why the loader did not take the library, None if it did."""
         message = as_text(self.values.get("loader"))
         if message is None:
             return None
-        library, _, rest = message.partition(": ")
-        return f"{library} was not found" if NOT_FOUND in rest else f"{library} cannot be loaded: {rest or message}"
+        file, _, rest = message.partition(": ")
+        # The folder may be somebody's home: it goes into a fact that is redacted, not into a sentence.
+        name = file.rsplit("/", 1)[-1]
+        if name not in LIBRARIES:  # a library that it needs
+            return f"the library cannot be loaded: {message.rsplit('/', 1)[-1]}"
+        return f"{name} was not found" if NOT_FOUND in rest else f"{name} cannot be loaded: {rest}"
 
     def why_not(self) -> str:
         """Return why a question has no answer at all."""
@@ -122,7 +132,7 @@ class Answers:
         code = 0 if self.ok else as_int(error.get("code"))
         name = self.started if self.ok else str(error.get("error", ""))
         if (loader := self.loader_reason()) is not None:
-            outcome, detail = (Api.NO_LIBRARY if loader.endswith("was not found") else Api.ERROR), loader
+            outcome, detail = (Api.NO_LIBRARY if self.no_library else Api.ERROR), loader
         elif not self.complete:
             timed_out = self.run.outcome is ChildOutcome.TIMED_OUT
             outcome, detail = (Api.NO_ANSWER if timed_out else Api.CRASHED), self.interruption()

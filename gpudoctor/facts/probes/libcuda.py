@@ -23,6 +23,7 @@ from gpudoctor.facts.probes.driver_answers import (
 )
 
 WHO = "libcuda"
+LOADER = "the dynamic loader"
 NO_DEVICE = 100
 STUB_LIBRARY = 34
 # Variables that hide GPUs from a CUDA program.
@@ -36,6 +37,7 @@ MEANINGS = {
     NO_DEVICE: "no GPU is visible to CUDA programs in this environment",
     101: "the GPU's number is not valid",
     304: "the operating system refused access to the GPU's device files",
+    500: "the driver is too old to answer this question",
     801: "this GPU does not report it",
     802: "the GPUs are not ready yet; machines with NVSwitch need the running fabric manager of the driver's version",
     803: "libcuda and the loaded kernel module belong to different driver versions",
@@ -96,17 +98,21 @@ def _driver(masked: Answers, unmasked: Answers) -> DriverFacts:
 
 def _library(answers: Answers) -> tuple[Fact[str], Fact[LibcudaKind], Fact[str]]:
     """Return file, kind and version of the libcuda that the loader took."""
-    loader = answers.loader_reason()
-    if loader is not None:
-        nothing = Absent("the dynamic loader") if loader.endswith("was not found") else Unknown(loader)
+    if answers.no_library:
+        nothing = Absent(LOADER)
         return nothing, nothing, nothing
-    file = answers.fact("library", as_text, "the dynamic loader")
+    if (refused := answers.loader_reason()) is not None:
+        path = str(answers.values["loader"]).partition(": ")[0]
+        unknown = Unknown(refused)
+        return Known(path, LOADER) if path.startswith("/") else unknown, unknown, unknown
+    file = answers.fact("library", as_text, LOADER)
     if not isinstance(file, Known):
         return file, file, file
     path = file.value
     kind = LibcudaKind.STUB if _init_code(answers) == STUB_LIBRARY else kind_of(path)
     version = version_in_name(path)
-    return file, Known(kind, path), Known(version, path) if version else Unknown("its file name tells no version")
+    known = Known(version, "the file name of libcuda") if version else Unknown("its file name tells no version")
+    return file, Known(kind, "the folder of libcuda"), known
 
 
 def kind_of(path: str) -> LibcudaKind:

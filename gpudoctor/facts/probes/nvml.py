@@ -82,7 +82,7 @@ def _driver(answers: Answers) -> DriverFacts:
     library = as_text(answers.values.get("library")) or ""
     own_version = answers.fact("nvml_version", _without_cuda_major)
     if not isinstance(own_version, Known) and (in_name := version_in_name(library)):
-        own_version = Known(in_name, library)
+        own_version = Known(in_name, "the file name of libnvidia-ml")
     return DriverFacts(
         nvml=answers.api(),
         version=answers.fact("driver_version", as_text),
