@@ -5,8 +5,6 @@ Writes one JSON object to descriptor FD. Text that is not UTF-8 (file names may 
 importlib.metadata is not used: it does not exist before 3.8, and importing it takes longer than all that is done here.
 Longer than our other files: it travels as one text.
 """
-# pathlib costs a tenth of our time.
-# ruff: noqa: PTH
 
 import sys
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpudoctor.plan.commands import Installer, install_commands, new_environment_commands, python_for
+from gpudoctor.plan.commands import Installer, install_commands, new_environment_commands, python_for, quote
 from gpudoctor.plan.model import Evidence, Excluded, Machine, Plan, Provider, Stack
 from gpudoctor.plan.search import newest_tensorflow
 
@@ -18,4 +18,5 @@ __all__ = [
     "new_environment_commands",
     "newest_tensorflow",
     "python_for",
+    "quote",
 ]

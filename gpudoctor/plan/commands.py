@@ -24,6 +24,8 @@ def quote(word: str, os: Os) -> str:
     """A word for a POSIX shell or, on Windows, for cmd and PowerShell alike."""
     if os is Os.WINDOWS:
         return word if WINDOWS_SAFE.match(word) else f'"{word}"'
+    if word.startswith("~/"):  # a home folder, as redacted facts write it: the shell expands it only unquoted
+        return "~/" + shlex.quote(word[2:])
     return shlex.quote(word)
 
 

@@ -25,7 +25,7 @@ def answers(facts: Facts) -> bool:
 
 
 def belongs_to_another_system(facts: Facts) -> bool:
-    """Whether the kernel driver is not this system's own: in containers it is the host's, under WSL2 that of Windows."""
+    """Whether the kernel driver is another system's: the host's in containers, Windows' under WSL2."""
     return isinstance(facts.host.container, Known) or isinstance(facts.host.wsl, Known)
 
 

@@ -39,7 +39,7 @@ def driver_did_not_answer(self: Rule, facts: Facts) -> Iterator[Draft]:
     stuck = [item for item in asked if outcome(item[2]) in (Api.NO_ANSWER, Api.CRASHED)]
     if not stuck:
         return
-    library, path, answer = stuck[-1]
+    library, _, answer = stuck[-1]
     # CUDA alone decides whether TensorFlow can compute; NVML is only asked by tools.
     works = outcome(cuda) is Api.OK
     yield self.finding(

@@ -54,5 +54,6 @@ def driver_library_mismatch(self: Rule, facts: Facts) -> Iterator[Draft]:
          "driver.libcuda_version"),
         variant=None if differ else "unnumbered",
         remedies=(REBOOT,),
-        **({"module": module, "library": library} if module and library and differ else {}),
+        module=module or "",
+        library=library or "",
     )  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpudoctor import compat
-from gpudoctor.facts.model import Facts, Gpu, Known
+from gpudoctor.facts.model import Facts, FactUnavailable, Gpu, Known
 
 RUNS = (compat.GpuCode.NATIVE, compat.GpuCode.NATIVE_PARTIAL, compat.GpuCode.PTX)
 
@@ -55,7 +55,7 @@ def another_runs(facts: Facts, gpu: Gpu) -> bool:
         try:
             if gpu_code(facts, other).code in RUNS:
                 return True
-        except compat.FactUnavailable:
+        except FactUnavailable:
             continue
     return False
 

@@ -43,8 +43,8 @@ def tensorflow_import_fails(self: Rule, facts: Facts) -> Iterator[Draft]:
         return
     version = facts.tensorflow.version.require()
     clean = Remedy(
-        summary="Install the same TensorFlow into a new virtual environment and import it there; if that works, the old "
-        "environment is at fault.",
+        summary="Install the same TensorFlow into a new virtual environment and import it there; if that works, the "
+        "old environment is at fault.",
         commands=(
             "python3 -m venv tf-clean",
             pip_install("tf-clean/bin/python", f"tensorflow=={version}"),

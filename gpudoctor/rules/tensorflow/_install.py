@@ -1,0 +1,129 @@
+"""Remedies that install a TensorFlow which fits this machine: the versions come from plan, never from here."""
+
+from __future__ import annotations
+
+import functools
+
+from gpudoctor import compat
+from gpudoctor.facts.model import Facts, Known, Unknown
+from gpudoctor.findings import Applicability, Remedy
+from gpudoctor.plan import (
+    Machine,
+    Plan,
+    Stack,
+    install_commands,
+    new_environment_commands,
+    newest_tensorflow,
+    quote,
+)
+from gpudoctor.rules.gpu._code import capability_of, is_hidden
+
+# Environments of a user's own: pip may install there. Into a system's Python it may not (PEP 668).
+OWN_ENVIRONMENTS = ("venv", "virtualenv", "conda", "pyenv")
+PYTHON = "python3"
+
+
+def machine_of(facts: Facts) -> Machine:
+    """Return what a plan needs to know; what is unknown stays open. Of several GPUs the newest is planned for."""
+    known = []
+    for gpu in facts.gpus:
+        if not is_hidden(gpu):
+            try:
+                known.append(capability_of(gpu)[0])
+            except compat.NotCovered:
+                continue
+    python, libc = facts.python.version.get(), facts.host.libc.get() or ""
+    system = facts.host.os.get() or "linux"
+    return Machine(
+        os=compat.Os.WSL2 if isinstance(facts.host.wsl, Known) else compat.Os(system),
+        machine=facts.host.machine.get() or "x86_64",
+        compute_capabilities=(max(known, key=compat.capability),) if known else (),
+        driver=facts.driver.version.get(),
+        pythons=(python,) if python else None,
+        glibc=libc.removeprefix("glibc ") if libc.startswith("glibc ") else None,
+    )
+
+
+@functools.lru_cache(maxsize=8)
+def _plan(machine: Machine) -> Plan | None:
+    try:
+        return newest_tensorflow(machine)
+    except compat.NotCovered:  # a version that is none, a GPU that is in no table: then there is no plan, and no advice
+        return None
+
+
+def pip_install(interpreter: str, *requirements: str) -> str:
+    """Return the command that installs requirements into the environment of an interpreter."""
+    words = [quote(word, compat.Os.LINUX) for word in (interpreter, *requirements)]
+    return " ".join([words[0], "-m pip install", *words[1:]])
+
+
+def tensorflow_that_fits(facts: Facts) -> tuple[Remedy, ...]:
+    """Return the remedy that installs the newest TensorFlow which this machine's GPU and driver can use, if any."""
+    try:
+        plan = _plan(machine_of(facts))
+    except (ValueError, compat.NotCovered):  # an operating system that plan does not know
+        return ()
+    if plan is None:
+        return ()
+    if plan.stack is not None:
+        return (_remedy(plan.stack, facts, into_target=_may_install(facts)),)
+    if plan.with_other_python is not None:
+        return (_remedy(plan.with_other_python, facts, into_target=False),)
+    return ()
+
+
+def _may_install(facts: Facts) -> bool:
+    """Whether pip may install into the target: an environment of the user's own, and not that of gpudoctor itself."""
+    named = facts.python.chosen_by.get() != "own"
+    return (
+        named
+        and isinstance(facts.python.executable, Known)
+        and (facts.python.environment_kind.get() in OWN_ENVIRONMENTS)
+    )
+
+
+def _remedy(stack: Stack, facts: Facts, *, into_target: bool) -> Remedy:
+    cudnn = f" and cuDNN {stack.cudnn}" if stack.cudnn else ""
+    why = f"Install TensorFlow {stack.tensorflow}, built with CUDA {stack.cuda}{cudnn}, which this machine can use"
+    if into_target:
+        commands = (*_uninstall(stack, facts), *install_commands(stack, facts.python.executable.require()))
+        summary = f"{why}."
+    else:
+        commands = new_environment_commands(stack)
+        summary = f"{why}, into a new environment (with Python {stack.pythons[0]} to {stack.pythons[-1]})."
+    safe = Applicability.UNSAFE if into_target else Applicability.SAFE
+    return Remedy(
+        summary=" ".join([summary, *stack.manual]),
+        commands=commands,
+        applicability=Applicability.MANUAL if stack.manual else safe,
+    )
+
+
+def _uninstall(stack: Stack, facts: Facts) -> tuple[str, ...]:
+    """Return the command that removes another package which provides TensorFlow: two would overwrite each other."""
+    installed = facts.tensorflow.distribution.get()
+    if installed is None or installed == stack.package:
+        return ()
+    interpreter = quote(facts.python.executable.require(), compat.Os.LINUX)
+    return (f"{interpreter} -m pip uninstall -y {installed}",)
+
+
+def newer_than_any_wheel(facts: Facts, *, hard: bool) -> tuple[Remedy, ...]:
+    """Return what to do with a GPU for which no published wheel has native code."""
+    if isinstance(facts.tensorflow.version, Unknown):
+        return ()
+    newest = f"to {compat.newest_release()} (the newest in the tables of {compat.tables_date()})"
+    if hard:
+        summary = (
+            f"No published TensorFlow wheel {newest} has native code for this GPU. Use NVIDIA's TensorFlow container "
+            "(25.02 or newer), or a build from source with CUDA 12.8 or newer."
+        )
+        return (Remedy(summary=summary, applicability=Applicability.MANUAL),)
+    summary = (
+        f"No published TensorFlow wheel {newest} has native code for this GPU. Let the driver keep what it compiles: "
+        "the first start is slow, the next ones are not."
+    )
+    return (
+        Remedy(summary=summary, commands=("export CUDA_CACHE_MAXSIZE=4294967296",), applicability=Applicability.SAFE),
+    )
