@@ -27,7 +27,7 @@ from gpudoctor.compat.releases import (
     tested_build,
     wheel,
 )
-from gpudoctor.compat.tables import NotCovered, TableError, TableInfo, Trust, tables
+from gpudoctor.compat.bundle import NotCovered, TableError, TableInfo, Trust, tables
 from gpudoctor.compat.versions import capability, cuda_release, cuda_text, version
 
 __all__ = [

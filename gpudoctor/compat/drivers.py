@@ -6,7 +6,7 @@ from enum import Enum
 
 from msgspec import Struct
 
-from gpudoctor.compat.tables import CudaDriver, DriverBranch, NotCovered, Trust, load
+from gpudoctor.compat.bundle import CudaDriver, DriverBranch, NotCovered, Trust, load
 from gpudoctor.compat.versions import cuda_release, cuda_text, version
 
 FAMILIES = (

@@ -12,7 +12,7 @@ from functools import cache
 
 from msgspec import Struct
 
-from gpudoctor.compat.tables import Fatbin, GpuCodeRow, NotCovered, Trust, Wheel, load
+from gpudoctor.compat.bundle import Fatbin, GpuCodeRow, NotCovered, Trust, Wheel, load
 from gpudoctor.compat.versions import capability, version
 
 BLACKWELL = (10, 0)

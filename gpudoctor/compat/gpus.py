@@ -7,7 +7,7 @@ from functools import cache
 
 from msgspec import Struct
 
-from gpudoctor.compat.tables import Gpu, NotCovered, Trust, load
+from gpudoctor.compat.bundle import Gpu, NotCovered, Trust, load
 from gpudoctor.compat.versions import capability
 
 

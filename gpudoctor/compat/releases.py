@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
-from gpudoctor.compat.tables import CudaPin, KerasRow, NotCovered, PipRoute, TestedBuild, Wheel, load
+from gpudoctor.compat.bundle import CudaPin, KerasRow, NotCovered, PipRoute, TestedBuild, Wheel, load
 from gpudoctor.compat.versions import version
 
 PYTHON_TAG = re.compile(r"cp(\d)(\d+)m?\Z")

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from packaging.version import InvalidVersion, Version
 
-from gpudoctor.compat.tables import NotCovered
+from gpudoctor.compat.bundle import NotCovered
 
 # build_info.py of the Windows wheels of 2.3 to 2.10: "64_112" is the suffix of cudart64_112.dll, CUDA 11.2.
 WINDOWS_SUFFIX = re.compile(r"64_(\d{1,3})\Z")

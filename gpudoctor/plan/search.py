@@ -8,7 +8,7 @@ import msgspec
 
 from gpudoctor import compat
 from gpudoctor.compat import CodeAnswer, GpuCode, NotCovered, Os, Trust, version
-from gpudoctor.compat.tables import Wheel
+from gpudoctor.compat.bundle import Wheel
 from gpudoctor.plan.model import Excluded, Machine, Plan, Stack
 from gpudoctor.plan.stack import build_stack
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from packaging.specifiers import SpecifierSet
-
 from gpudoctor import compat
 from gpudoctor.compat import CodeAnswer, GpuCode, NotCovered, Os, Trust, version
-from gpudoctor.compat.tables import CudaDriver, CudaPin, Cudnn, Wheel, load
+from gpudoctor.compat.bundle import CudaDriver, CudaPin, Cudnn, Wheel, load
 from gpudoctor.plan.model import Evidence, Machine, Provider, Stack
 
 # Releases below it break with numpy 2, whether their metadata says so or not.
@@ -33,6 +31,8 @@ def provider(wheel: Wheel) -> Provider:
 
 def _allows(requirement: str, text: str) -> bool:
     """Whether a requirement as the table writes it (alternatives with markers, parted by a bar) admits a version."""
+    from packaging.specifiers import SpecifierSet  # only a remedy needs it, and `check --quick` has little time
+
     specifiers = [part.partition(";")[0].strip() for part in requirement.split("|")]
     return any(SpecifierSet(specifier).contains(text, prereleases=True) for specifier in specifiers)
 
