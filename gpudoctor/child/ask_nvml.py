@@ -28,7 +28,6 @@ CLOCK_SM = 1
 TEMPERATURE_GPU = 0
 NOT_AVAILABLE = (1 << 64) - 1
 
-# Answer, function of the binding.
 IDENTITY = {
     "name": "nvmlDeviceGetName",
     "uuid": "nvmlDeviceGetUUID",
@@ -282,8 +281,9 @@ def main() -> None:
     sys.path.append(request["nvidia_ml_py_dir"])
     try:
         nvml.binding = importlib.import_module("pynvml")
-    except ImportError as exc:
-        nvml.flush(binding=str(exc), done=True)
+    except Exception as exc:  # noqa: BLE001 (a broken installation is not the driver's fault)
+        missing = isinstance(exc, ModuleNotFoundError)
+        nvml.flush(binding=str(exc) if missing else f"importing it raises {type(exc).__name__}", done=True)
         return
     started = start(nvml)
     nvml.ask(

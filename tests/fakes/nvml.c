@@ -120,6 +120,7 @@ NUMBER_OF_KIND_CALL(nvmlDeviceGetClockInfo, "clock.")
 NUMBER_OF_KIND_CALL(nvmlDeviceGetMaxClockInfo, "clock_max.")
 CURRENT_AND_PENDING_CALL(nvmlDeviceGetEccMode, "ecc")
 CURRENT_AND_PENDING_CALL(nvmlDeviceGetMigMode, "mig")
+CURRENT_AND_PENDING_CALL(nvmlDeviceGetDriverModel, "driver_model")
 CURRENT_AND_PENDING_CALL(nvmlDeviceGetDriverModel_v2, "driver_model")
 
 static nvmlReturn_t reasons(int gpu, u64 *out) {

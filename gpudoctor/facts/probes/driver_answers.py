@@ -85,10 +85,18 @@ class Answers:
         known = self.meanings.get(code) if isinstance(code, int) else None
         return known or f"{self.who} answered {name}"
 
+    @property
+    def begun(self) -> bool:
+        """Whether the child came as far as the library; before that, nothing is the library's doing."""
+        return "calling" in self.values
+
     def interruption(self) -> str:
         """Return how the child was cut short, with the call that it was in."""
-        call = self.values.get("calling")
-        where = f"; the last call was {call}" if call else ""
+        if self.run.outcome is ChildOutcome.NOT_STARTED:
+            return self.run.reason
+        if not self.begun:
+            return f"the process that asks {self.who} {self.run.reason or 'stopped early'}"
+        where = f"; the last call was {self.values['calling']}"
         if self.run.outcome is ChildOutcome.TIMED_OUT:
             return f"{self.who} did not answer in {self.limit:g} s{where}"
         if self.run.outcome is ChildOutcome.SIGNALLED:
@@ -107,7 +115,8 @@ class Answers:
             return None
         file, _, rest = message.partition(": ")
         # The folder may be somebody's home: it goes into a fact that is redacted, not into a sentence.
-        name = file.rsplit("/", 1)[-1]
+        # glibc says "libcuda.so.1: cannot open ...", musl "Error loading shared library libcuda.so.1: ...".
+        name = file.rsplit("/", 1)[-1].rsplit(" ", 1)[-1]
         if name not in LIBRARIES:  # a library that it needs
             return f"the library cannot be loaded: {message.rsplit('/', 1)[-1]}"
         return f"{name} was not found" if NOT_FOUND in rest else f"{name} cannot be loaded: {rest}"
@@ -124,9 +133,9 @@ class Answers:
         return self.meaning(init) if isinstance(init, dict) else f"{self.who} was not asked"
 
     def api(self) -> Fact[ApiAnswer]:
-        """Return how the library answered; not known where no child could be started or the binding is missing."""
-        if self.run.outcome is ChildOutcome.NOT_STARTED or "binding" in self.values:
-            return Unknown(self.run.reason or self.why_not())
+        """Return how the library answered; not known where the child did not come as far as asking it."""
+        if not self.begun or "binding" in self.values:
+            return Unknown(self.why_not())
         init = self.values.get("init")
         error = init if isinstance(init, dict) else {}
         code = 0 if self.ok else as_int(error.get("code"))

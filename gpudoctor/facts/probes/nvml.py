@@ -137,7 +137,7 @@ def _gpu(answers: Answers, number: int, names: _ProcessNames) -> Gpu:
         pcie_width_max=integer("pcie_width_max"),
         ecc=flag("ecc"),
         mig=flag("mig"),
-        compute_mode=answers.fact(prefix + "compute_mode", lambda value: COMPUTE_MODES.get(as_int(value) or 0)),
+        compute_mode=answers.fact(prefix + "compute_mode", _compute_mode),
         persistence=flag("persistence"),
         display_active=flag("display_active"),
         driver_model=_driver_model(answers, prefix + "driver_model"),
@@ -149,6 +149,11 @@ def _flag(value: object) -> bool | None:
     """Return a switch; of current and pending, the current one."""
     number = as_int(value[0] if isinstance(value, list) else value)
     return None if number is None else number != 0
+
+
+def _compute_mode(value: object) -> str | None:
+    number = as_int(value)
+    return None if number is None else COMPUTE_MODES.get(number)
 
 
 def _pci_address(value: object) -> str | None:
