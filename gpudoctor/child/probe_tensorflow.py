@@ -41,6 +41,14 @@ def emit(told: "dict[str, object]") -> "None":
         payload = payload[os.write(int(sys.argv[1]), payload) :]
 
 
+def trace() -> "None":
+    """Print the exception at hand to the log, if there still is one: a broken package may have closed it."""
+    try:
+        traceback.print_exc()
+    except Exception:  # noqa: BLE001 (nothing is lost but the trace)
+        return
+
+
 def first_line(text: "object") -> "str":
     """Return the first line that says something, cut to a bearable length and fit for JSON."""
     for line in str(text).splitlines():
@@ -117,7 +125,7 @@ def computation(tf: "Any", device: "str", operation: "str") -> "dict[str, object
         if not str(tensor.device).endswith(device):
             correct, detail = None, "ran on " + first_line(tensor.device)
     except Exception as exc:  # noqa: BLE001 (what fails here is the answer)
-        traceback.print_exc()
+        trace()
         detail = type(exc).__name__ + ": " + first_line(exc)
     seconds = round(time.perf_counter() - started, 4)
     return {"device": device, "operation": operation, "correct": correct, "detail": detail, "seconds": seconds}
@@ -196,7 +204,7 @@ def main() -> "None":
     try:
         probe()
     except BaseException as exc:  # noqa: BLE001 (SystemExit at import has been seen)
-        traceback.print_exc()
+        trace()
         emit({"error": {"type": type(exc).__name__, "text": first_line(exc)}})
     for stream in (sys.stdout, sys.stderr):
         try:
