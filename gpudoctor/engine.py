@@ -30,7 +30,7 @@ from gpudoctor.findings import (
     Verdict,
 )
 from gpudoctor.rules.observed import computed_on, working_gpu_devices, working_gpus
-from gpudoctor.rules.registry import Draft, Rule, Scope
+from gpudoctor.rules.registry import Draft, Rule, Scope, area_of
 
 NO_GPU = "no-nvidia-gpu"
 
@@ -111,6 +111,7 @@ def _finding(rule: Rule, draft: Draft, facts: Facts, gpu: int | None) -> Finding
         message=draft.template.format_map(draft.values),
         values=draft.values,
         evidence=tuple(evidence),
+        area=area_of(rule),
         gpu=gpu,
         gpu_id=_gpu_id(facts.gpus[gpu]) if gpu is not None else None,
         remedies=draft.remedies,
@@ -201,7 +202,7 @@ def _remedies(findings: list[Finding]) -> tuple[Remedy, ...]:
     """Return the remedies of the root causes: what fixes most comes first; what fixes less than another is left out."""
     fixes: dict[Remedy, list[str]] = {}
     for finding in findings:
-        if finding.role is Role.ROOT_CAUSE:
+        if finding.role is Role.ROOT_CAUSE and finding.severity >= Severity.WARNING:
             for remedy in finding.remedies:
                 rules = fixes.setdefault(remedy, [])
                 if finding.rule not in rules:

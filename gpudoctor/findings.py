@@ -110,6 +110,8 @@ class Finding(Struct, frozen=True, kw_only=True):
     values: dict[str, str | int | float]
     """The named values of the message template."""
     evidence: tuple[Evidence, ...]
+    area: str = ""
+    """Folder of the rule: driver."""
     gpu: int | None = None
     """Index in Facts.gpus; None for the machine as a whole."""
     gpu_id: str | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gpudoctor.compat.bundle import NotCovered, TableError, TableInfo, Trust, tables
 from gpudoctor.compat.drivers import (
     DriverCuda,
     DriverNeed,
@@ -27,7 +28,6 @@ from gpudoctor.compat.releases import (
     tested_build,
     wheel,
 )
-from gpudoctor.compat.bundle import NotCovered, TableError, TableInfo, Trust, tables
 from gpudoctor.compat.versions import capability, cuda_release, cuda_text, version
 
 __all__ = [

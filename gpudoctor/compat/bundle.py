@@ -64,7 +64,7 @@ class Wheel(Row, frozen=True, kw_only=True):
     stub_target: str = ""
 
 
-class TestedBuild(Row, frozen=True, kw_only=True):
+class OfficialBuild(Row, frozen=True, kw_only=True):
     """A line of the official tables of tested builds."""
 
     tensorflow: str
@@ -252,7 +252,7 @@ TYPES: dict[str, type[Row]] = {
     "keras": KerasRow,
     "pip_routes": PipRoute,
     "platforms": PlatformFact,
-    "tensorflow_builds": TestedBuild,
+    "tensorflow_builds": OfficialBuild,
     "tensorflow_wheels": Wheel,
 }
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
-from gpudoctor.compat.bundle import CudaPin, KerasRow, NotCovered, PipRoute, TestedBuild, Wheel, load
+from gpudoctor.compat.bundle import CudaPin, KerasRow, NotCovered, OfficialBuild, PipRoute, Wheel, load
 from gpudoctor.compat.versions import version
 
 PYTHON_TAG = re.compile(r"cp(\d)(\d+)m?\Z")
@@ -89,10 +89,10 @@ def keras_for(tensorflow: str) -> KerasRow:
     raise NotCovered(f"the Keras of tensorflow {tensorflow} is not in the tables of {load(KerasRow).retrieved}")
 
 
-def tested_build(tensorflow: str, os: str) -> TestedBuild:
+def tested_build(tensorflow: str, os: str) -> OfficialBuild:
     """The official tested GPU build of a release's minor version on "linux" or "windows"; raises NotCovered."""
     wanted = version(tensorflow).release[:2]
-    for row in load(TestedBuild).rows:
+    for row in load(OfficialBuild).rows:
         if row.device == "gpu" and row.os == os and version(row.tensorflow).release[:2] == wanted:
             return row
     raise NotCovered(f"no tested GPU build of tensorflow {tensorflow} for {os} in the tables")

@@ -12,6 +12,7 @@ from typing import Annotated, Generic, NoReturn, TypeVar
 import msgspec
 from msgspec import Meta, Struct
 
+T_co = TypeVar("T_co", covariant=True)
 T = TypeVar("T")
 
 NOT_READ = "not read"
@@ -33,7 +34,7 @@ class FactAbsent(FactUnavailable):
 
 
 class Known(
-    Struct, Generic[T], frozen=True, tag="known", tag_field="state", forbid_unknown_fields=True, omit_defaults=True
+    Struct, Generic[T_co], frozen=True, tag="known", tag_field="state", forbid_unknown_fields=True, omit_defaults=True
 ):
     """A value that was read.
 
@@ -41,15 +42,15 @@ class Known(
     also: other values seen for the same thing, each with its source; then no rule is certain of it.
     """
 
-    value: T
+    value: T_co
     source: PathText
-    also: tuple[tuple[T, PathText], ...] = ()
+    also: tuple[tuple[T_co, PathText], ...] = ()
 
-    def require(self) -> T:
+    def require(self) -> T_co:
         """Return the value."""
         return self.value
 
-    def get(self) -> T | None:
+    def get(self) -> T_co | None:
         """Return the value."""
         return self.value
 

@@ -61,8 +61,8 @@ def show(value: object) -> str:
         case tuple():
             return _show_items(value)
         case ApiAnswer():
-            named = f"{value.name} ({value.code})" if value.name else value.outcome.value
-            return f"{named}: {value.detail}" if value.detail else named
+            named = f"{value.name} ({value.code})" if value.name else ""
+            return ": ".join(part for part in (named, value.detail) if part) or value.outcome.value
         case TensorFlowRun():
             return f"{value.outcome.value} while {value.stage}: {value.detail}".rstrip(": ")
         case dict():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpudoctor.facts.model import Api, ApiAnswer, Facts, Known
+from gpudoctor.facts.model import Api, ApiAnswer, Facts, FactUnavailable, Known
 
 NVML_DRIVER_NOT_LOADED = 9
 NVML_LIBRARY_MISMATCH = 18
@@ -24,9 +24,12 @@ def answers(facts: Facts) -> bool:
     return Api.OK in (outcome(facts.driver.nvml.get()), outcome(facts.driver.cuda_init.get()))
 
 
-def belongs_to_another_system(facts: Facts) -> bool:
-    """Whether the kernel driver is another system's: the host's in containers, Windows' under WSL2."""
-    return isinstance(facts.host.container, Known) or isinstance(facts.host.wsl, Known)
+def require_own_driver(facts: Facts) -> None:
+    """Raise FactUnavailable where the kernel driver is another system's: the host's, or that of Windows."""
+    if isinstance(facts.host.container, Known):
+        raise FactUnavailable("the driver is that of the container's host")
+    if isinstance(facts.host.wsl, Known):
+        raise FactUnavailable("the driver is that of Windows, outside WSL")
 
 
 def has_pci_gpu(facts: Facts) -> bool:

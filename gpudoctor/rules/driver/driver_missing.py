@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from gpudoctor.facts.model import Absent, Api, Facts, Known
 from gpudoctor.findings import Capability, Severity
 from gpudoctor.rules.driver._install import install_driver
-from gpudoctor.rules.driver._state import answers, belongs_to_another_system, has_pci_gpu, outcome
+from gpudoctor.rules.driver._state import answers, has_pci_gpu, outcome, require_own_driver
 from gpudoctor.rules.registry import Draft, Rule, rule
 
 
@@ -27,7 +27,8 @@ def driver_missing(self: Rule, facts: Facts) -> Iterator[Draft]:
     How to fix: install the driver from your distribution's packages and reboot. A CUDA toolkit is not a driver, and
     TensorFlow's wheels do not bring one.
     """
-    if belongs_to_another_system(facts) or answers(facts):
+    require_own_driver(facts)
+    if answers(facts):
         return
     if outcome(facts.driver.cuda_init.require()) is not Api.NO_LIBRARY:
         return

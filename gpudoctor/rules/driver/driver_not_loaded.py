@@ -9,10 +9,10 @@ from gpudoctor.findings import Applicability, Capability, Remedy, Severity
 from gpudoctor.rules.driver._state import (
     NVML_DRIVER_NOT_LOADED,
     answers,
-    belongs_to_another_system,
     failed_with,
     has_pci_gpu,
     nouveau_in_the_way,
+    require_own_driver,
 )
 from gpudoctor.rules.registry import Draft, Rule, rule
 
@@ -47,7 +47,8 @@ def driver_not_loaded(self: Rule, facts: Facts) -> Iterator[Draft]:
     How to fix: load the module, or reboot if the driver or the kernel was just updated. If it does not load, the kernel
     log says why (no module for this kernel, an unsigned module under Secure Boot, another driver on the GPU).
     """
-    if belongs_to_another_system(facts) or answers(facts) or nouveau_in_the_way(facts):
+    require_own_driver(facts)
+    if answers(facts) or nouveau_in_the_way(facts):
         return
     refused = failed_with(facts.driver.nvml.get(), NVML_DRIVER_NOT_LOADED)
     on_disk, loaded = facts.driver.kernel_module_on_disk, facts.driver.kernel_module_version

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from gpudoctor.facts.model import Absent, Facts, Known
 from gpudoctor.findings import Applicability, Capability, Confidence, Remedy, Severity
-from gpudoctor.rules.driver._state import answers, belongs_to_another_system, has_pci_gpu, nouveau_in_the_way
+from gpudoctor.rules.driver._state import answers, has_pci_gpu, nouveau_in_the_way, require_own_driver
 from gpudoctor.rules.registry import Draft, Rule, rule
 
 BLACKLIST_NOUVEAU = Remedy(
@@ -41,7 +41,8 @@ def nouveau_or_secureboot(self: Rule, facts: Facts) -> Iterator[Draft]:
     Why it matters: without NVIDIA's module no CUDA program reaches the GPU.
     How to fix: blacklist nouveau and rebuild the initial RAM disk, or enrol the key that signs the module. Reboot.
     """
-    if belongs_to_another_system(facts) or answers(facts) or not has_pci_gpu(facts):
+    require_own_driver(facts)
+    if answers(facts) or not has_pci_gpu(facts):
         return
     if not isinstance(facts.driver.kernel_module_on_disk, Known):
         return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpudoctor.facts.model import Facts
+from gpudoctor.facts.model import Facts, FactUnavailable
 from gpudoctor.findings import Severity
 from gpudoctor.rules.observed import working_gpu_devices
 from gpudoctor.rules.registry import Draft, Rule, rule
@@ -23,7 +23,7 @@ def gpu_works(self: Rule, facts: Facts) -> Iterator[Draft]:
     facts.tensorflow.computations.require()
     working = working_gpu_devices(facts)
     if not working:
-        return
+        raise FactUnavailable("TensorFlow computed on no GPU")
     names = [f"{item.name} ({item.description})" if item.description else item.name for item in working]
     yield self.finding(
         ("tensorflow.computations", "tensorflow.devices"),

@@ -1,0 +1,5 @@
+"""Runs `python -m gpudoctor`."""
+
+from gpudoctor.cli import main
+
+main()

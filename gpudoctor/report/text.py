@@ -1,0 +1,174 @@
+"""The report for a terminal: areas, root causes in full, consequences folded, the verdict last."""
+
+from __future__ import annotations
+
+import io
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.text import Text
+
+from gpudoctor.findings import Applicability, Confidence, Finding, Outcome, Remedy, Report, Role, Severity, Verdict
+from gpudoctor.report.areas import Area, State, areas
+from gpudoctor.report.clean import clean
+
+WIDTH = 80
+_TITLE_WIDTH = 16
+_MARKS = {
+    State.OK: ("✓", "ok", "green"),
+    State.WARNING: ("!", "!!", "yellow"),
+    State.ERROR: ("✗", "XX", "red"),
+    State.UNKNOWN: ("?", "??", "dim"),
+}
+_COLOURS = {Severity.ERROR: "bold red", Severity.WARNING: "bold yellow", Severity.NOTE: "bold cyan"}
+_VERDICTS = {
+    Verdict.OK: ("OK", "bold green"),
+    Verdict.WARNINGS: ("WARNINGS", "bold yellow"),
+    Verdict.ERRORS: ("ERRORS", "bold red"),
+    Verdict.UNKNOWN: ("UNKNOWN", "bold magenta"),
+}
+_HINTS = {
+    Applicability.SAFE: "",
+    Applicability.UNSAFE: " (it changes this system or environment)",
+    Applicability.MANUAL: " (yours to decide or to fill in)",
+}
+
+
+class _Page:
+    """Writes to a rich console; nothing of what it is given is taken for markup."""
+
+    def __init__(self, console: Console, unicode: bool) -> None:
+        self.console = console
+        self.unicode = unicode
+
+    def heading(self, *parts: tuple[str, str]) -> None:
+        self.console.print()
+        self.console.print(Text.assemble(*parts))
+
+    def paragraph(self, text: str, indent: int = 2, style: str = "") -> None:
+        self.console.print(Padding(Text(clean(text), style=style), (0, 0, 0, indent), expand=False))
+
+    def command(self, text: str) -> None:
+        # Never broken over lines: it has to survive being pasted.
+        self.console.print(Text(f"       {clean(text)}", style="bold"), soft_wrap=True)
+
+    def mark(self, state: State) -> tuple[str, str]:
+        symbol, word, style = _MARKS[state]
+        return f"[{symbol if self.unicode else word}]", style
+
+
+def render(
+    report: Report, *, width: int = WIDTH, color: bool = False, unicode: bool = True, verbose: bool = False
+) -> str:
+    """Return the report as text. width: in columns; color: with ANSI colours; verbose: with every check."""
+    out = io.StringIO()
+    console = Console(
+        file=out,
+        width=width,
+        force_terminal=color,
+        color_system="standard" if color else None,
+        no_color=not color,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        legacy_windows=False,
+    )
+    page = _Page(console, unicode)
+    for area in areas(report):
+        _area(page, area)
+    _findings(page, report)
+    _remedies(page, report.remedies)
+    if verbose:
+        _checks(page, report)
+    _not_read(page, report)
+    _verdict(page, report)
+    return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
+
+
+def _area(page: _Page, area: Area) -> None:
+    mark, style = page.mark(area.state)
+    first, *rest = area.lines
+    start = len(mark) + 1 + _TITLE_WIDTH
+    line = Text.assemble((mark, style), " ", (area.title.ljust(_TITLE_WIDTH), "bold"))
+    for number, text in enumerate((first, *rest)):
+        wrapped = Text(clean(text)).wrap(page.console, max(20, page.console.width - start))
+        for position, part in enumerate(wrapped):
+            prefix = line if number == position == 0 else Text(" " * start)
+            page.console.print(Text.assemble(prefix, part), soft_wrap=True)
+
+
+def _findings(page: _Page, report: Report) -> None:
+    roots = [item for item in report.findings if item.role is Role.ROOT_CAUSE]
+    for finding in roots:
+        label = "Note" if finding.severity is Severity.NOTE else "Root cause"
+        sure = "" if finding.confidence is Confidence.CERTAIN else f", {finding.confidence.label}"
+        level = "" if finding.severity is Severity.NOTE else f" ({finding.severity.label}{sure})"
+        page.heading((f"{label}: {finding.rule}", _COLOURS[finding.severity]), (level, ""))
+        page.paragraph(_sentence(finding.message))
+        for item in finding.evidence if finding.severity is not Severity.NOTE else ():
+            page.paragraph(f"{item.fact}: {item.value} [{item.source}]", indent=4, style="dim")
+        folded = [item.rule for item in report.findings if _is_explained_by(item, finding)]
+        if folded:
+            page.paragraph(f"This explains also: {', '.join(dict.fromkeys(folded))}.")
+
+
+def _is_explained_by(finding: Finding, cause: Finding) -> bool:
+    same_gpu = cause.gpu is None or finding.gpu is None or cause.gpu == finding.gpu
+    return finding.role is Role.CONSEQUENCE and finding.explained_by == cause.rule and same_gpu
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "?")) else ".")
+
+
+def _remedies(page: _Page, remedies: tuple[Remedy, ...]) -> None:
+    if not remedies:
+        return
+    page.heading(("What to do", "bold"), (" (any one of these)" if _alternatives(remedies) else "", ""))
+    for number, remedy in enumerate(remedies, 1):
+        hint = _HINTS[remedy.applicability] if remedy.commands else ""
+        page.paragraph(f"{number}. {remedy.summary}{hint}")
+        for command in remedy.commands:
+            page.command(command)
+        page.paragraph(f"mends {', '.join(remedy.fixes)}", indent=5, style="dim")
+
+
+def _alternatives(remedies: tuple[Remedy, ...]) -> bool:
+    return len(remedies) > 1 and len({remedy.fixes for remedy in remedies}) == 1
+
+
+def _checks(page: _Page, report: Report) -> None:
+    states = {
+        Outcome.PASS: State.OK,
+        Outcome.FAIL: State.ERROR,
+        Outcome.SKIP: State.UNKNOWN,
+        Outcome.ERROR: State.ERROR,
+    }
+    page.heading(("Checks", "bold"))
+    for check in report.checks:
+        mark, style = page.mark(states[check.outcome])
+        line = Text.assemble((mark, style), f" {check.rule}: {check.outcome.value}")
+        page.console.print(Padding(line, (0, 0, 0, 2), expand=False))
+        if check.reason:
+            page.paragraph(check.reason, indent=6, style="dim")
+
+
+def _not_read(page: _Page, report: Report) -> None:
+    broken = [check for check in report.checks if check.outcome is Outcome.ERROR]
+    # A machine without a GPU has nothing more to be asked about it.
+    moot = any(item.severity is Severity.ERROR and item.area == "hardware" for item in report.findings)
+    reasons: dict[str, list[str]] = {}
+    for check in report.checks:
+        if check.outcome is Outcome.SKIP and not moot:
+            reasons.setdefault(check.reason, []).append(check.rule)
+    if reasons:
+        page.heading(("Could not be checked", "bold"))
+        for reason, rules in reasons.items():
+            page.paragraph(f"{', '.join(rules)}: {reason}", style="dim")
+    for check in broken:
+        page.paragraph(f"{check.rule} ended in an error of gpudoctor itself, please report it: {check.reason}")
+
+
+def _verdict(page: _Page, report: Report) -> None:
+    word, style = _VERDICTS[report.verdict]
+    page.heading((f"{word}: ", style), (clean(report.summary), ""))
