@@ -94,7 +94,7 @@ MESSAGES: tuple[Message, ...] = (
         _K.GPU_UNUSABLE,
         ("The minimum required count is ",),
         r"Ignoring visible gpu device \(device: (?P<index>\d+)[^\r\n]{0,160}?"
-        r"with (?:core|Cuda multiprocessor) count: (?P<count>\d+)",
+        r"with (?:core|Cuda multiprocessor) count: (?P<count>\d+)\. The minimum required count is (?P<minimum>\d+)",
         "A smaller GPU beside a larger one is left out.",
         "gpu_device.cc",
     ),

@@ -71,7 +71,7 @@ config = types.SimpleNamespace(list_physical_devices=lambda: listed,
 
 
 def stub(environment: Environment, **values: str) -> None:
-    """Write the stand-in package. values: Python text for VERSION, DEVICES, FAULT, RUNS_ON; EXTRA is code at its end."""
+    """Write the stand-in package. values: text for VERSION, DEVICES, FAULT, RUNS_ON; EXTRA: code at its end."""
     given = {
         "VERSION": "'2.21.0'",
         "DEVICES": "['CPU:0']",

@@ -1,0 +1,264 @@
+"""The message table: each row recognises what is really printed, and nothing printed is taken for something else."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from packaging.specifiers import SpecifierSet
+
+from gpudoctor.logs.messages import MESSAGES
+from gpudoctor.logs.reader import read_text
+
+RTX = {"gpu_name": "NVIDIA GeForce RTX 3080 Ti", "pci_address": "0000:01:00.0", "compute_capability": "8.6"}
+GTX = {"gpu_name": "GeForce GTX 660M", "pci_address": "0000:01:00.0", "compute_capability": "3.0"}
+
+# Lines as TensorFlow 1.13 to 2.21, CUDA, cuDNN, the loader, NumPy and protobuf print them.
+LINES: list[tuple[str, str, dict[str, str]]] = [
+    (
+        "2024-01-01 10:00:00.1: I external/local_xla/xla/gpu_device.cc:1639] Created device "
+        "/job:localhost/replica:0/task:0/device:GPU:0 with 9558 MB memory:  -> device: 0, "
+        "name: NVIDIA GeForce RTX 3080 Ti, pci bus id: 0000:01:00.0, compute capability: 8.6",
+        "created-device",
+        {"index": "0", "memory_mb": "9558", **RTX},
+    ),
+    (
+        "gpu_device.cc:1304] Created TensorFlow device (/job:localhost/replica:0/task:0/device:GPU:1"
+        " with 1371 MB memory) -> physical GPU (device: 1, "
+        "name: GeForce MX130, pci bus id: 0000:02:00.0, compute capability: 5.0)",
+        "created-device",
+        {
+            "index": "1",
+            "memory_mb": "1371",
+            "gpu_name": "GeForce MX130",
+            "pci_address": "0000:02:00.0",
+            "compute_capability": "5.0",
+        },
+    ),
+    ("Created device /job:localhost/replica:0/task:0/device:GPU:0", "created-device", {"index": "0"}),
+    ("cuda_dnn.cc:529] Loaded cuDNN version 90300", "loaded-cudnn", {"version": "90300"}),
+    (
+        "dso_loader.cc:49] Successfully opened dynamic library libcudart.so.11.0",
+        "opened-library",
+        {"library": "libcudart.so.11.0"},
+    ),
+    (
+        "Ignoring visible gpu device (device: 0, name: GeForce GTX 660M, pci bus id: 0000:01:00.0"
+        ", compute capability: 3.0) with Cuda compute capability 3.0. The minimum required Cuda capability is 3.5.",
+        "ignoring-gpu-capability",
+        {"index": "0", "minimum": "3.5", **GTX},
+    ),
+    (
+        "Ignoring visible gpu device (device: 1, name: Quadro 600, pci bus id: 0000:02:00.0) with core count: 5. "
+        "The minimum required count is 8. You can adjust this requirement with the env var.",
+        "ignoring-gpu-multiprocessors",
+        {"index": "1", "count": "5", "minimum": "8"},
+    ),
+    (
+        "cuda_driver.cc:263] failed call to cuInit: CUDA_ERROR_NO_DEVICE: no CUDA-capable device is detected",
+        "cuinit-failed",
+        {"error": "CUDA_ERROR_NO_DEVICE"},
+    ),
+    (
+        "cuda_driver.cc:351] failed call to cuInit: UNKNOWN ERROR (303)",
+        "cuinit-failed",
+        {"error": "UNKNOWN ERROR (303)"},
+    ),
+    (
+        "E0000 00:00:1796056226.789063    5870 cuda_platform.cc:52] failed call to cuInit: INTERNAL: CUDA error: "
+        "Failed call to cuInit: CUDA_ERROR_SYSTEM_DRIVER_MISMATCH: system has unsupported display driver",
+        "cuinit-failed",
+        {"error": "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH"},
+    ),
+    (
+        "kernel version 367.57.0 does not match DSO version 375.66.0 -- cannot find working devices",
+        "kernel-library-mismatch",
+        {"kernel": "367.57.0", "library": "375.66.0"},
+    ),
+    (
+        "kernel driver does not appear to be running on this host (vm): /proc/driver/nvidia/version does not exist",
+        "kernel-driver-not-running",
+        {},
+    ),
+    (
+        "no NVIDIA GPU device is present: /dev/nvidia0 does not exist",
+        "no-device-node",
+        {"path": "/dev/nvidia0"},
+    ),
+    (
+        "CUDA_VISIBLE_DEVICES is set to -1 - this hides all GPUs from CUDA",
+        "hidden-by-variable",
+        {"value": "-1"},
+    ),
+    ("Failed to initialize NVML: Driver/library version mismatch", "nvml-mismatch", {}),
+    (
+        "cudaGetDevice() failed. Status: CUDA driver version is insufficient for CUDA runtime version",
+        "driver-insufficient",
+        {},
+    ),
+    (
+        "cudart_stub.cc:31] Could not find cuda drivers on your machine, GPU will not be used.",
+        "cudart-not-loaded",
+        {},
+    ),
+    ("Cannot dlopen some GPU libraries. Please make sure the missing libraries", "cannot-dlopen", {}),
+    ("TF-TRT Warning: Could not find TensorRT", "tensorrt-not-loaded", {}),
+    (
+        "Could not load dynamic library 'libnvinfer_plugin.so.7'; dlerror: libnvinfer_plugin.so.7: cannot open shared",
+        "tensorrt-not-loaded",
+        {},
+    ),
+    (
+        "Could not load dynamic library 'libcudnn.so.8'; dlerror: libcudnn.so.8: cannot open shared object file",
+        "library-not-loaded",
+        {"library": "libcudnn.so.8"},
+    ),
+    (
+        "Could not dlopen library 'libcublas.so.10.0'; dlerror: libcublas.so.10.0: cannot open shared object file",
+        "library-not-loaded",
+        {"library": "libcublas.so.10.0"},
+    ),
+    (
+        "Could not load dynamic library 'cudart64_110.dll'; dlerror",
+        "library-not-loaded",
+        {"library": "cudart64_110.dll"},
+    ),
+    (
+        "Loaded runtime CuDNN library: 9.1.0 but source was compiled with: 9.3.0.   CuDNN library needs to have",
+        "cudnn-runtime-too-old",
+        {"loaded": "9.1.0", "compiled": "9.3.0"},
+    ),
+    (
+        "Loaded runtime CuDNN library: 5005 (compatibility version 5000) but source was compiled with 5110 "
+        "(compatibility version 5100).",
+        "cudnn-runtime-too-old",
+        {"loaded": "5005", "compiled": "5110"},
+    ),
+    ("Status: no kernel image is available for execution on the device", "no-kernel-image", {}),
+    ("'cuModuleLoadData(&module, data)' failed with 'CUDA_ERROR_INVALID_PTX'", "invalid-ptx", {}),
+    ("CUDA_ERROR_UNSUPPORTED_PTX_VERSION", "unsupported-ptx", {}),
+    ("Status: device kernel image is invalid", "invalid-kernel-image", {}),
+    (
+        "TensorFlow was not built with CUDA kernel binaries compatible with compute capability 12.0. "
+        "CUDA kernels will be jit-compiled from PTX, which could take 30 minutes or longer.",
+        "compiled-from-ptx",
+        {"compute_capability": "12.0"},
+    ),
+    (
+        "Allocator (GPU_0_bfc) ran out of memory trying to allocate 2.20GiB with freed_by_count=0. "
+        "The caller indicates that this is not a failure, but this may mean that there could be performance gains.",
+        "out-of-memory-no-failure",
+        {},
+    ),
+    ("Allocator (GPU_0_bfc) ran out of memory trying to allocate 2.00GiB (rounded to 2147483648)", "out-of-memory", {}),
+    ("OOM when allocating tensor with shape[32,64,224,224] and type float", "out-of-memory", {}),
+    ("failed to allocate 7.50G (8053063680 bytes) from device: CUDA_ERROR_OUT_OF_MEMORY", "out-of-memory", {}),
+    ("'cuLaunchKernel' failed with 'CUDA_ERROR_INVALID_HANDLE'", "cuda-error", {"error": "CUDA_ERROR_INVALID_HANDLE"}),
+    (
+        "Could not create cudnn handle: CUDNN_STATUS_NOT_INITIALIZED",
+        "cudnn-status",
+        {"status": "CUDNN_STATUS_NOT_INITIALIZED"},
+    ),
+    (
+        "failed to run cuBLAS routine: CUBLAS_STATUS_ALLOC_FAILED",
+        "cublas-status",
+        {"status": "CUBLAS_STATUS_ALLOC_FAILED"},
+    ),
+    (
+        "ImportError: /usr/lib64/libstdc++.so.6: version `CXXABI_1.3.8' not found (required by /home/u/_pywrap.so)",
+        "libstdcxx-too-old",
+        {"needed": "CXXABI_1.3.8"},
+    ),
+    ("libstdc++.so.6: version `GLIBCXX_3.4.29' not found", "libstdcxx-too-old", {"needed": "GLIBCXX_3.4.29"}),
+    ("/lib64/libm.so.6: version `GLIBC_2.27' not found", "glibc-too-old", {"needed": "GLIBC_2.27"}),
+    (
+        "ImportError: libcublas.so.10.0: cannot open shared object file: No such file or directory",
+        "cuda-library-not-linked",
+        {"library": "libcublas.so.10.0"},
+    ),
+    (
+        "ImportError: /site-packages/tensorflow/python/_pywrap.so: undefined symbol: _ZN10tensorflow8OpDefC1Ev",
+        "undefined-symbol",
+        {"file": "_pywrap.so", "symbol": "_ZN10tensorflow8OpDefC1Ev"},
+    ),
+    (
+        "The TensorFlow library was compiled to use AVX instructions, but these aren't available on your machine.",
+        "cpu-instructions-missing",
+        {"instructions": "AVX"},
+    ),
+    ("Illegal instruction (core dumped)", "illegal-instruction", {}),
+    ("Fatal Python error: Illegal instruction", "illegal-instruction", {}),
+    ("A module that was compiled using NumPy 1.x cannot be run in", "numpy-abi", {}),
+    ("AttributeError: _ARRAY_API not found", "numpy-abi", {}),
+    ("TypeError: Descriptors cannot not be created directly.", "protobuf-descriptors", {}),
+    (
+        "ImportError: DLL load failed while importing _pywrap_tensorflow_internal: The specified module",
+        "dll-load-failed",
+        {"module": "_pywrap_tensorflow_internal"},
+    ),
+    ("ImportError: DLL load failed: The specified module could not be found.", "dll-load-failed", {}),
+    ("Failed to load the native TensorFlow runtime.", "native-runtime-not-loaded", {}),
+    ("ModuleNotFoundError: No module named 'tensorflow.keras'", "no-module", {"module": "tensorflow.keras"}),
+    (
+        "Unable to register cuDNN factory: Attempting to register factory for plugin cuDNN when one has already been",
+        "factory-registered-twice",
+        {"library": "cuDNN"},
+    ),
+    ("successful NUMA node read from SysFS had negative value (-1), but there must be", "numa-node", {}),
+    ("could not open file to read NUMA node: /sys/bus/pci/devices/0000:01:00.0/numa_node", "numa-node", {}),
+    ("port.cc:153] oneDNN custom operations are on. You may see slightly different", "onednn-notice", {}),
+    ("This TensorFlow binary is optimized to use available CPU instructions in", "cpu-features-notice", {}),
+    (
+        "Your CPU supports instructions that this TensorFlow binary was not compiled to use: AVX2 FMA",
+        "cpu-features-notice",
+        {},
+    ),
+]
+
+SILENT = [
+    "",
+    "Epoch 1/10",
+    "loss: 0.6931 - accuracy: 0.5000",
+    "CUDNN_STATUS_SUCCESS and CUBLAS_STATUS_SUCCESS",
+    "ImportError: libpython3.8.so.1.0: cannot open shared object file: No such file or directory",
+    "I said that the kernel version does not match",
+    "kernel version seems to match DSO: 535.104.5",
+    "successful cuInit",
+]
+
+
+@pytest.mark.parametrize(("line", "message", "parameters"), LINES)
+def test_line(line: str, message: str, parameters: dict[str, str]) -> None:
+    events = list(read_text(f"before\n{line}\r\nafter", "log.txt"))
+    assert [(e.message, e.parameters) for e in events] == [(message, parameters)]
+    assert (events[0].line, events[0].source) == (2, "log.txt")
+
+
+@pytest.mark.parametrize("line", SILENT)
+def test_line_that_tells_nothing(line: str) -> None:
+    assert list(read_text(line)) == []
+
+
+def test_every_row_has_a_line() -> None:
+    assert {m.id for m in MESSAGES} == {message for _, message, _ in LINES}
+
+
+def test_table_is_well_formed() -> None:
+    ids = [m.id for m in MESSAGES]
+    assert len(ids) == len(set(ids))
+    for message in MESSAGES:
+        assert re.fullmatch(r"[a-z0-9-]+", message.id)
+        assert message.literals, message.id
+        assert all(len(literal) >= 7 and literal.isascii() for literal in message.literals), message.id
+        assert message.meaning.endswith("."), message.id
+        assert message.printed_by, message.id
+        SpecifierSet(message.tensorflow)
+
+
+def test_patterns_stay_on_their_line_and_repeat_with_bounds() -> None:
+    for message in MESSAGES:
+        re.compile(message.pattern)
+        outside_classes = re.sub(r"\[[^]]*\]", "", message.pattern)
+        assert not re.search(r"(?<!\\)\.[*+{]", outside_classes), f"{message.id}: a wide class crosses lines"
+        assert not re.search(r"\[\^[^]]*\][*+]", message.pattern), f"{message.id}: a wide class without an upper bound"
+        assert all("\\r\\n" in wide for wide in re.findall(r"\[\^[^]]*\]", message.pattern)), message.id
