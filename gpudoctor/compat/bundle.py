@@ -94,13 +94,17 @@ class GpuCodeRow(Row, frozen=True, kw_only=True):
 
 
 class Fatbin(Row, frozen=True, kw_only=True):
-    """GPU code counted in the shared libraries of a published wheel."""
+    """GPU code counted in the shared libraries of a published wheel.
+
+    `ptx_cuda` is the CUDA release of the newest PTX version in it: what the driver must serve to compile all of it.
+    """
 
     tensorflow: str
     package: str
     native: tuple[str, ...] = ()
     native_partial: tuple[str, ...] = ()
     ptx: tuple[str, ...] = ()
+    ptx_cuda: str = ""
     native_entries: str = ""
     ptx_entries: str = ""
 

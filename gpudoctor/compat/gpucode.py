@@ -32,7 +32,8 @@ class CodeAnswer(Struct, frozen=True):
     """How a wheel serves a GPU, why, and where that is known from.
 
     `libraries_cover_gpu` is False where the wheel's CUDA release has no native code for the GPU's family, so that its
-    cuBLAS and cuDNN may not run there; None where that is not known.
+    cuBLAS and cuDNN may not run there; None where that is not known. `ptx_cuda` is the CUDA release that the driver has
+    to serve to compile the PTX of this wheel: the one measured, else the wheel's own; None where that is not known.
     """
 
     code: GpuCode
@@ -40,6 +41,7 @@ class CodeAnswer(Struct, frozen=True):
     confidence: Trust
     source: str
     libraries_cover_gpu: bool | None = None
+    ptx_cuda: str | None = None
 
 
 class Targets(Struct, frozen=True):
@@ -81,6 +83,21 @@ def _libraries_cover(row: GpuCodeRow, cc: str) -> bool | None:
     return True if any(cc in members for members in (row.native, row.native_partial, row.ptx)) else None
 
 
+def _ptx_cuda(row: GpuCodeRow) -> str | None:
+    """Measured in the Linux wheels; toolchains emit older PTX than the CUDA release that they are built with."""
+    scan = _scans().get(_minor(row.tensorflow))
+    if row.platform == "linux-x86_64" and scan is not None and scan.ptx_cuda:
+        return scan.ptx_cuda
+    return _wheel_of(row).cuda or None
+
+
+def _wheel_of(row: GpuCodeRow) -> Wheel:
+    for wheel in load(Wheel).rows:
+        if (wheel.tensorflow, wheel.package, wheel.platform) == (row.tensorflow, row.package, row.platform):
+            return wheel
+    raise NotCovered(f"the wheel of tensorflow {row.tensorflow} for {row.platform} is not in the tables")
+
+
 def _minor(release: str) -> tuple[int, ...]:
     return version(release).release[:2]
 
@@ -111,10 +128,8 @@ def _row_targets(row: GpuCodeRow) -> tuple[Targets, str]:
     scan = _scans().get(_minor(row.tensorflow))
     if row.basis != "build_info" and scan is not None:
         return Targets(scan.native, scan.native_partial, scan.ptx), load(Fatbin).source_of(scan)
-    for wheel in load(Wheel).rows:
-        if (wheel.tensorflow, wheel.package, wheel.platform) == (row.tensorflow, row.package, row.platform):
-            return targets_of_list(wheel.capabilities), load(Wheel).source_of(wheel)
-    raise NotCovered(f"the GPU code of tensorflow {row.tensorflow} is not in the tables")
+    wheel = _wheel_of(row)
+    return targets_of_list(wheel.capabilities), load(Wheel).source_of(wheel)
 
 
 def gpu_code_of_release(tensorflow: str, platform: str, cc: str) -> CodeAnswer:
@@ -134,7 +149,7 @@ def gpu_code_of_release(tensorflow: str, platform: str, cc: str) -> CodeAnswer:
         fails = by_rule is GpuCode.PTX and row.ptx_known_to_fail and wanted >= BLACKWELL
         code = GpuCode.PTX_KNOWN_TO_FAIL if fails else by_rule
     text = f"tensorflow {tensorflow} has {reason}"
-    return CodeAnswer(code, text, row.confidence, source, _libraries_cover(row, plain))
+    return CodeAnswer(code, text, row.confidence, source, _libraries_cover(row, plain), _ptx_cuda(row))
 
 
 def gpu_code(

@@ -23,7 +23,7 @@ class GpuAnswer(Struct, frozen=True):
 
 
 def _plain(name: str) -> str:
-    return " ".join(name.split()).removeprefix("NVIDIA ").casefold()
+    return " ".join(name.split()).casefold().removeprefix("nvidia ")
 
 
 @cache

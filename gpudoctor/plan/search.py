@@ -76,9 +76,9 @@ def _driver_objection(wheel: Wheel, code: CodeAnswer | None, machine: Machine) -
     if version(machine.driver) < version(need):
         detail = f"driver {machine.driver} is older than {need}, the minimum for CUDA {wheel.cuda}"
         return "driver-too-old-for-cuda", detail
-    needs_ptx = code is not None and code.code is not GpuCode.NATIVE
-    if needs_ptx and _ptx_loads(wheel.cuda, machine.driver, machine.os) is False:
-        detail = f"the GPU needs PTX of CUDA {wheel.cuda}, which driver {machine.driver} is too old to compile"
+    ptx_cuda = None if code is None or code.code is GpuCode.NATIVE else code.ptx_cuda
+    if ptx_cuda is not None and _ptx_loads(ptx_cuda, machine.driver, machine.os) is False:
+        detail = f"the GPU needs PTX of CUDA {ptx_cuda}, which driver {machine.driver} is too old to compile"
         return "driver-too-old-for-cuda", detail
     return None
 

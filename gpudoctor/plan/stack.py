@@ -127,10 +127,12 @@ def _evidence(wheel: Wheel, code: CodeAnswer | None, machine: Machine) -> tuple[
 
 
 def _driver_min(wheel: Wheel, code: CodeAnswer | None, os: Os) -> str:
-    """The least driver: for native code by minor-version compatibility, for PTX the toolkit's own."""
+    """The least driver: by minor-version compatibility for native code, and one that compiles the PTX where needed."""
     need = compat.min_driver_for_cuda(wheel.cuda, os)
-    native = code is None or code.code is GpuCode.NATIVE
-    return need.minimum if native else need.toolkit_driver or need.minimum
+    if code is None or code.code is GpuCode.NATIVE or code.ptx_cuda is None:
+        return need.minimum
+    compiles = compat.min_driver_for_cuda(code.ptx_cuda, os).toolkit_driver or need.minimum
+    return max(need.minimum, compiles, key=version)
 
 
 def _keras(wheel: Wheel) -> int | None:
