@@ -21,8 +21,8 @@ LOOK = Remedy(
     Severity.ERROR,
     breaks=Capability.USER_DRIVER,
     needs=(Capability.KERNEL_DRIVER,),
-    message="the NVIDIA driver does not answer: {library} {detail}",
-    variants={"crashed": "the NVIDIA driver's library is broken: asking {library} {detail}"},
+    message="the NVIDIA driver does not answer: {detail}",
+    variants={"crashed": "the NVIDIA driver's library is broken: {detail}"},
 )
 def driver_did_not_answer(self: Rule, facts: Facts) -> Iterator[Draft]:
     """NVML or CUDA did not answer in time, or crashed when it was asked.
@@ -47,6 +47,5 @@ def driver_did_not_answer(self: Rule, facts: Facts) -> Iterator[Draft]:
         variant="crashed" if outcome(answer) is Api.CRASHED else None,
         severity=Severity.WARNING if works else Severity.ERROR,
         remedies=(LOOK,),
-        library=library,
-        detail=answer.detail if answer is not None and answer.detail else "gave no answer",
+        detail=answer.detail if answer is not None and answer.detail else f"{library} gave no answer",
     )

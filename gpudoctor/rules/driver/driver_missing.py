@@ -27,9 +27,9 @@ def driver_missing(self: Rule, facts: Facts) -> Iterator[Draft]:
     How to fix: install the driver from your distribution's packages and reboot. A CUDA toolkit is not a driver, and
     TensorFlow's wheels do not bring one.
     """
-    require_own_driver(facts)
     if answers(facts):
         return
+    require_own_driver(facts)
     if outcome(facts.driver.cuda_init.require()) is not Api.NO_LIBRARY:
         return
     module = facts.driver.kernel_module_version

@@ -47,9 +47,9 @@ def driver_not_loaded(self: Rule, facts: Facts) -> Iterator[Draft]:
     How to fix: load the module, or reboot if the driver or the kernel was just updated. If it does not load, the kernel
     log says why (no module for this kernel, an unsigned module under Secure Boot, another driver on the GPU).
     """
-    require_own_driver(facts)
     if answers(facts) or nouveau_in_the_way(facts):
         return
+    require_own_driver(facts)
     refused = failed_with(facts.driver.nvml.get(), NVML_DRIVER_NOT_LOADED)
     on_disk, loaded = facts.driver.kernel_module_on_disk, facts.driver.kernel_module_version
     idle = isinstance(on_disk, Known) and isinstance(loaded, Absent) and has_pci_gpu(facts)

@@ -41,9 +41,9 @@ def nouveau_or_secureboot(self: Rule, facts: Facts) -> Iterator[Draft]:
     Why it matters: without NVIDIA's module no CUDA program reaches the GPU.
     How to fix: blacklist nouveau and rebuild the initial RAM disk, or enrol the key that signs the module. Reboot.
     """
-    require_own_driver(facts)
     if answers(facts) or not has_pci_gpu(facts):
         return
+    require_own_driver(facts)
     if not isinstance(facts.driver.kernel_module_on_disk, Known):
         return
     if nouveau_in_the_way(facts):
