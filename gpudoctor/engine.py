@@ -32,8 +32,6 @@ from gpudoctor.findings import (
 from gpudoctor.rules.observed import computed_on, working_gpu_devices, working_gpus
 from gpudoctor.rules.registry import Draft, Rule, Scope, area_of
 
-NO_GPU = "no-nvidia-gpu"
-
 
 class RuleRun(Struct, frozen=True, kw_only=True):
     """What one rule gave, before anything is weighed."""
@@ -134,8 +132,9 @@ def _gpu_id(gpu: Gpu) -> str | None:
 
 def _weigh(findings: Iterable[Finding], rules: Mapping[str, Rule], facts: Facts, expect: Expect) -> list[Finding]:
     """Lower what an observation contradicts, and what does not matter for what the user expects."""
+    findings = list(findings)
     works, any_works = working_gpus(facts), bool(working_gpu_devices(facts))
-    no_gpu = any(finding.rule == NO_GPU for finding in findings)
+    no_gpu = any(rules[finding.rule].breaks is Capability.HARDWARE for finding in findings)
     weighed = []
     for finding in findings:
         breaks = rules[finding.rule].breaks

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpudoctor.facts.model import Absent, Api, Facts, Known
-from gpudoctor.findings import Capability, Severity
+from gpudoctor.findings import Capability, Confidence, Severity
 from gpudoctor.rules.driver._install import install_driver
 from gpudoctor.rules.driver._state import answers, has_pci_gpu, outcome, require_own_driver
 from gpudoctor.rules.registry import Draft, Rule, rule
@@ -43,10 +43,13 @@ def driver_missing(self: Rule, facts: Facts) -> Iterator[Draft]:
         return
     if not has_pci_gpu(facts) or outcome(facts.driver.nvml.require()) is not Api.NO_LIBRARY:
         return
-    if isinstance(facts.driver.kernel_module_on_disk, Absent):
+    if not isinstance(facts.driver.kernel_module_on_disk, Known):
+        absent = isinstance(facts.driver.kernel_module_on_disk, Absent)
         device = facts.host.pci_gpus.require()[0]
         yield self.finding(
             ("host.pci_gpus", "driver.kernel_module_on_disk", "driver.nvml", "driver.cuda_init"),
+            # Where the modules on disk could not be looked at, the missing libraries alone say it.
+            confidence=Confidence.CERTAIN if absent else Confidence.LIKELY,
             remedies=install_driver(facts),
             gpu=f"{device.address}, device 10de:{device.device_id}",
         )

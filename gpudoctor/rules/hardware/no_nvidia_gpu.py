@@ -28,6 +28,8 @@ def no_nvidia_gpu(self: Rule, facts: Facts) -> Iterator[Draft]:
     How to fix: train on the CPU, or use a machine with an NVIDIA GPU. In a virtual machine the GPU has to be passed
     through by the host.
     """
+    if facts.host.os.get() == "macos":
+        return
     devices = facts.host.pci_gpus.require()
     reported = (facts.driver.nvml_device_count.get() or 0) + (facts.driver.cuda_device_count_unmasked.get() or 0)
     reported += facts.driver.cuda_device_count.get() or 0

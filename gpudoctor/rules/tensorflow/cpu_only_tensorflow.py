@@ -13,6 +13,8 @@ from gpudoctor.rules.tensorflow._install import tensorflow_that_fits
 @rule(
     Severity.ERROR,
     breaks=Capability.DEVICE_INIT,
+    # On Windows itself there is no other build to install: native-windows-no-gpu explains this one.
+    needs=(Capability.CUDA_LIBS,),
     message="the installed TensorFlow {version} ({distribution}) is built without CUDA: it cannot use an NVIDIA GPU",
 )
 def cpu_only_tensorflow(self: Rule, facts: Facts) -> Iterator[Draft]:

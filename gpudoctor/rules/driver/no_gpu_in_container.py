@@ -1,0 +1,98 @@
+"""no-gpu-in-container."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gpudoctor.facts.model import Api, Facts, Known
+from gpudoctor.findings import Applicability, Capability, Confidence, Remedy, Severity
+from gpudoctor.rules.driver._state import answers, failed_with, has_pci_gpu, outcome
+from gpudoctor.rules.registry import Draft, Rule, rule
+
+NVML_UNKNOWN = 999
+_START = {
+    "docker": ("docker run --gpus all IMAGE COMMAND",),
+    "podman": ("podman run --device nvidia.com/gpu=all IMAGE COMMAND",),
+    "apptainer": ("apptainer exec --nv IMAGE COMMAND",),
+    "singularity": ("singularity exec --nv IMAGE COMMAND",),
+}
+_TOOLKIT = (
+    "sudo nvidia-ctk runtime configure --runtime=docker",
+    "sudo systemctl restart docker",
+)
+
+
+@rule(
+    Severity.ERROR,
+    breaks=Capability.KERNEL_DRIVER,
+    message="this {container} container was started without access to the machine's NVIDIA GPU",
+    variants={
+        "lost": "this {container} container has lost its access to the GPU: the driver answers with an unknown error",
+    },
+)
+def no_gpu_in_container(self: Rule, facts: Facts) -> Iterator[Draft]:
+    """The container has no access to the GPU of its host.
+
+    Why it matters: a container sees the GPU only if it is started with it; then the driver's libraries and the device
+    files are put into it. The image needs no driver. A container that was started rightly can lose the GPU when systemd
+    reloads on the host ("Failed to initialize NVML: Unknown Error").
+    How to fix: start it with --gpus all (docker), --device nvidia.com/gpu=all (podman), --nv (apptainer), or with a
+    limit nvidia.com/gpu: 1 (Kubernetes). The host needs the NVIDIA driver and the NVIDIA Container Toolkit.
+    """
+    if not isinstance(facts.host.container, Known) or isinstance(facts.host.wsl, Known):
+        facts.host.container.require()
+        return
+    if answers(facts):
+        return
+    container = facts.host.container.value
+    nodes = facts.driver.device_nodes.require()
+    if nodes and failed_with(facts.driver.nvml.get(), NVML_UNKNOWN):
+        yield self.finding(
+            ("host.container", "driver.nvml", "driver.device_nodes"),
+            variant="lost",
+            confidence=Confidence.LIKELY,
+            remedies=(_restart(container),),
+            container=container,
+        )
+        return
+    # The kernel and the bus are the host's: they show what the container was not given.
+    host_has_gpu = has_pci_gpu(facts) or isinstance(facts.driver.kernel_module_version, Known)
+    without = outcome(facts.driver.cuda_init.require()) is Api.NO_LIBRARY or not nodes
+    if host_has_gpu and without:
+        yield self.finding(
+            ("host.container", "host.pci_gpus", "driver.kernel_module_version", "driver.device_nodes",
+             "driver.cuda_init"),
+            remedies=_start(container),
+            container=container,
+        )  # fmt: skip
+
+
+def _start(container: str) -> tuple[Remedy, ...]:
+    if container == "kubernetes":
+        summary = (
+            "Ask for a GPU in the pod's resources: limits: nvidia.com/gpu: 1 (the NVIDIA device plugin serves it)."
+        )
+        return (Remedy(summary=summary, applicability=Applicability.MANUAL),)
+    begin = Remedy(
+        summary="Start the container with the GPU.",
+        commands=_START.get(container, ()),
+        applicability=Applicability.MANUAL,
+    )
+    if container != "docker":
+        return (begin,)
+    toolkit = Remedy(
+        summary='If Docker then says "could not select device driver", install the NVIDIA Container Toolkit on the '
+        "host and set Docker up for it.",
+        commands=_TOOLKIT,
+        applicability=Applicability.MANUAL,
+    )
+    return (begin, toolkit)
+
+
+def _restart(container: str) -> Remedy:
+    return Remedy(
+        summary="Restart the container. To keep it from coming back, let Docker use the cgroupfs driver or give the "
+        "device files to the container by name.",
+        commands=(f"{container} restart CONTAINER",) if container in ("docker", "podman") else (),
+        applicability=Applicability.MANUAL,
+    )

@@ -1,0 +1,75 @@
+"""wsl-driver-or-stub."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gpudoctor.facts.model import Api, Facts, Known, LibcudaKind
+from gpudoctor.findings import Applicability, Capability, Confidence, Remedy, Severity
+from gpudoctor.rules.driver._state import answers, outcome
+from gpudoctor.rules.registry import Draft, Rule, rule
+
+FOLDER = "/usr/lib/wsl/lib"
+FIND_IT = Remedy(
+    summary="Let the loader find the driver's folder: for this shell, and for good through ldconfig.",
+    commands=(
+        f"export LD_LIBRARY_PATH={FOLDER}:$LD_LIBRARY_PATH",
+        f"echo {FOLDER} | sudo tee /etc/ld.so.conf.d/wsl.conf && sudo ldconfig",
+    ),
+    applicability=Applicability.UNSAFE,
+)
+WINDOWS_DRIVER = Remedy(
+    summary="Install or update the NVIDIA driver on Windows (its setup program brings the WSL part), then restart WSL. "
+    "Install no driver inside WSL.",
+    commands=("wsl.exe --update", "wsl.exe --shutdown"),
+    applicability=Applicability.MANUAL,
+)
+REMOVE_LINUX_DRIVER = Remedy(
+    summary="Remove the Linux driver from WSL: the Windows driver serves both; then restart WSL.",
+    commands=("sudo apt-get purge '^nvidia-.*' '^libnvidia-.*'", "wsl.exe --shutdown"),
+    applicability=Applicability.UNSAFE,
+)
+
+
+@rule(
+    Severity.ERROR,
+    breaks=Capability.KERNEL_DRIVER,
+    message="under WSL, {folder} holds no libcuda: Windows has no NVIDIA driver with WSL support",
+    variants={
+        "not-found": "under WSL, the loader does not find libcuda.so.1, though it is in {folder}",
+        "linux-driver": "under WSL, {file} is used in place of the libcuda of the Windows driver in {folder}, and it "
+        "cannot start CUDA",
+    },
+)
+def wsl_driver_or_stub(self: Rule, facts: Facts) -> Iterator[Draft]:
+    """Under WSL2, the libcuda of the Windows driver is missing, is not found, or is hidden by another one.
+
+    Why it matters: in WSL the GPU is reached through the Windows driver, whose libraries appear in /usr/lib/wsl/lib. A
+    Linux driver inside WSL, or a stub of a CUDA toolkit, does not reach it.
+    How to fix: keep the driver on Windows up to date, install none inside WSL, and let the loader find its folder.
+    """
+    if not isinstance(facts.host.wsl, Known):
+        facts.host.wsl.require()
+        return
+    driver = facts.driver
+    cuda = driver.cuda_init.require()
+    if answers(facts) and cuda.outcome is Api.OK:
+        return
+    there = any(file.startswith(f"{FOLDER}/libcuda.so") for file in driver.library_files.require())
+    if outcome(cuda) is Api.NO_LIBRARY:
+        yield self.finding(
+            ("host.wsl", "driver.library_files", "driver.cuda_init"),
+            variant="not-found" if there else None,
+            # Windows may also have no NVIDIA GPU at all; from inside WSL that looks the same.
+            confidence=Confidence.CERTAIN if there else Confidence.LIKELY,
+            remedies=(FIND_IT,) if there else (WINDOWS_DRIVER,),
+            folder=FOLDER,
+        )
+    elif driver.libcuda_kind.get() in (LibcudaKind.DRIVER, LibcudaKind.STUB):
+        yield self.finding(
+            ("host.wsl", "driver.libcuda_file", "driver.libcuda_kind", "driver.cuda_init"),
+            variant="linux-driver",
+            remedies=(REMOVE_LINUX_DRIVER,) if driver.libcuda_kind.get() is LibcudaKind.DRIVER else (FIND_IT,),
+            file=driver.libcuda_file.get() or "another libcuda",
+            folder=FOLDER,
+        )
