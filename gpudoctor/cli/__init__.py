@@ -1,0 +1,42 @@
+"""The command line: parses, calls, prints, sets the exit status; nothing else. One file a command."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from gpudoctor import __version__
+from gpudoctor.cli.check import check
+from gpudoctor.cli.rules import rules
+from gpudoctor.cli.snapshot import snapshot
+
+app = typer.Typer(
+    name="gpudoctor",
+    help="Tell why TensorFlow or Keras does not use the NVIDIA GPU, and how to mend it.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+for command in (check, snapshot, rules):
+    app.command()(command)
+
+
+def _version(value: bool) -> None:
+    if value:
+        typer.echo(f"gpudoctor {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Tell why TensorFlow or Keras does not use the NVIDIA GPU, and how to mend it."""
+
+
+def main() -> None:
+    """Entry point of the command `gpudoctor`."""
+    app()
