@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpudoctor.compat.bundle import NotCovered, TableError, TableInfo, Trust, tables
+from gpudoctor.compat.bundle import NotCovered, TableError, TableInfo, tables
 from gpudoctor.compat.drivers import (
     DriverCuda,
     DriverNeed,
@@ -17,6 +17,7 @@ from gpudoctor.compat.gpucode import CodeAnswer, GpuCode, gpu_code, gpu_code_of_
 from gpudoctor.compat.gpus import GpuAnswer, compute_capability_of
 from gpudoctor.compat.releases import (
     and_cuda_pins,
+    cuda_of,
     cuda_wheels,
     is_newer_than_tables,
     keras_for,
@@ -28,6 +29,7 @@ from gpudoctor.compat.releases import (
     tested_build,
     wheel,
 )
+from gpudoctor.compat.rows import Trust
 from gpudoctor.compat.versions import capability, cuda_release, cuda_text, version
 
 __all__ = [
@@ -46,6 +48,7 @@ __all__ = [
     "capability",
     "compute_capability_of",
     "cuda_max_for_driver",
+    "cuda_of",
     "cuda_release",
     "cuda_text",
     "cuda_wheels",

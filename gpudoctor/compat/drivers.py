@@ -6,7 +6,8 @@ from enum import Enum
 
 from msgspec import Struct
 
-from gpudoctor.compat.bundle import CudaDriver, DriverBranch, NotCovered, Trust, load
+from gpudoctor.compat.bundle import NotCovered, load
+from gpudoctor.compat.rows import CudaDriver, DriverBranch, Trust
 from gpudoctor.compat.versions import cuda_release, cuda_text, version
 
 FAMILIES = (

@@ -12,7 +12,9 @@ from functools import cache
 
 from msgspec import Struct
 
-from gpudoctor.compat.bundle import Fatbin, GpuCodeRow, NotCovered, Trust, Wheel, load
+from gpudoctor.compat.bundle import NotCovered, load
+from gpudoctor.compat.releases import cuda_of
+from gpudoctor.compat.rows import Fatbin, GpuCodeRow, Trust, Wheel
 from gpudoctor.compat.versions import capability, version
 
 BLACKWELL = (10, 0)
@@ -88,7 +90,10 @@ def _ptx_cuda(row: GpuCodeRow) -> str | None:
     scan = _scans().get(_minor(row.tensorflow))
     if row.platform == "linux-x86_64" and scan is not None and scan.ptx_cuda:
         return scan.ptx_cuda
-    return _wheel_of(row).cuda or None
+    try:
+        return cuda_of(_wheel_of(row))
+    except NotCovered:
+        return None
 
 
 def _wheel_of(row: GpuCodeRow) -> Wheel:

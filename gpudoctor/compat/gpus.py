@@ -7,7 +7,8 @@ from functools import cache
 
 from msgspec import Struct
 
-from gpudoctor.compat.bundle import Gpu, NotCovered, Trust, load
+from gpudoctor.compat.bundle import NotCovered, load
+from gpudoctor.compat.rows import Gpu, Trust
 from gpudoctor.compat.versions import capability
 
 

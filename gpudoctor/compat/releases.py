@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
-from gpudoctor.compat.bundle import CudaPin, KerasRow, NotCovered, OfficialBuild, PipRoute, Wheel, load
+from gpudoctor.compat.bundle import NotCovered, load
+from gpudoctor.compat.rows import CudaPin, KerasRow, OfficialBuild, PipRoute, Wheel
 from gpudoctor.compat.versions import version
 
 PYTHON_TAG = re.compile(r"cp(\d)(\d+)m?\Z")
@@ -96,6 +97,21 @@ def tested_build(tensorflow: str, os: str) -> OfficialBuild:
         if row.device == "gpu" and row.os == os and version(row.tensorflow).release[:2] == wanted:
             return row
     raise NotCovered(f"no tested GPU build of tensorflow {tensorflow} for {os} in the tables")
+
+
+def cuda_of(row: Wheel) -> str:
+    """The CUDA release that a wheel was built with; raises NotCovered.
+
+    Where the wheel itself says none or only "10" (1.13 to 2.0), the official tested build tells.
+    """
+    if "." in row.cuda:
+        return row.cuda
+    try:
+        return tested_build(row.tensorflow, "windows" if row.platform == "win-amd64" else "linux").cuda
+    except NotCovered:
+        if row.cuda:
+            return row.cuda
+        raise
 
 
 def pip_route(tensorflow: str) -> PipRoute:

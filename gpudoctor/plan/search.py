@@ -8,7 +8,7 @@ import msgspec
 
 from gpudoctor import compat
 from gpudoctor.compat import CodeAnswer, GpuCode, NotCovered, Os, Trust, version
-from gpudoctor.compat.bundle import Wheel
+from gpudoctor.compat.rows import Wheel
 from gpudoctor.plan.model import Excluded, Machine, Plan, Stack
 from gpudoctor.plan.stack import build_stack
 
@@ -72,9 +72,10 @@ def _driver_objection(wheel: Wheel, code: CodeAnswer | None, machine: Machine) -
     """Native code runs from the minor-version minimum on; PTX needs a driver of its own CUDA release or newer."""
     if machine.driver is None:
         return None
-    need = _least_driver(wheel.cuda, machine.os)
+    cuda = compat.cuda_of(wheel)
+    need = _least_driver(cuda, machine.os)
     if version(machine.driver) < version(need):
-        detail = f"driver {machine.driver} is older than {need}, the minimum for CUDA {wheel.cuda}"
+        detail = f"driver {machine.driver} is older than {need}, the minimum for CUDA {cuda}"
         return "driver-too-old-for-cuda", detail
     ptx_cuda = None if code is None or code.code is GpuCode.NATIVE else code.ptx_cuda
     if ptx_cuda is not None and _ptx_loads(ptx_cuda, machine.driver, machine.os) is False:

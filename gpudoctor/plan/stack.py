@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from gpudoctor import compat
 from gpudoctor.compat import CodeAnswer, GpuCode, NotCovered, Os, Trust, version
-from gpudoctor.compat.bundle import CudaDriver, CudaPin, Cudnn, Wheel, load
+from gpudoctor.compat.bundle import load
+from gpudoctor.compat.rows import CudaDriver, CudaPin, Cudnn, Wheel
 from gpudoctor.plan.model import Evidence, Machine, Provider, Stack
 
 # Releases below it break with numpy 2, whether their metadata says so or not.
@@ -52,9 +53,9 @@ def _first_without_code(major: int, cuda_major: int, capabilities: tuple[str, ..
 def cudnn_cap(wheel: Wheel, pins: tuple[CudaPin, ...], capabilities: tuple[str, ...]) -> tuple[str, Cudnn] | None:
     """A pin such as nvidia-cudnn-cu12<9.11 where the extra would bring a cuDNN without code for a GPU, and its row."""
     pin = next((pin for pin in pins if pin.package.startswith("nvidia-cudnn-")), None)
-    if pin is None or not wheel.cuda:
+    if pin is None:
         return None
-    row = _first_without_code(int(wheel.cudnn), compat.cuda_release(wheel.cuda)[0], capabilities)
+    row = _first_without_code(int(wheel.cudnn), compat.cuda_release(compat.cuda_of(wheel))[0], capabilities)
     if row is None or not _allows(pin.specifier, row.first):
         return None
     return f"{pin.package}<{row.first.removesuffix('.0')}", row
@@ -104,10 +105,11 @@ def _limits(code: CodeAnswer | None, machine: Machine) -> tuple[str, ...]:
 
 def _evidence(wheel: Wheel, code: CodeAnswer | None, machine: Machine) -> tuple[Evidence, ...]:
     wheels = load(Wheel)
-    need = compat.min_driver_for_cuda(wheel.cuda, machine.os)
+    cuda = compat.cuda_of(wheel)
+    need = compat.min_driver_for_cuda(cuda, machine.os)
     found = [
         Evidence(
-            f"{wheel.package} {wheel.tensorflow} for {wheel.platform} is a CUDA {wheel.cuda} build",
+            f"{wheel.package} {wheel.tensorflow} for {wheel.platform} is a CUDA {cuda} build",
             wheels.name,
             wheels.source_of(wheel),
             wheel.confidence,
@@ -128,7 +130,7 @@ def _evidence(wheel: Wheel, code: CodeAnswer | None, machine: Machine) -> tuple[
 
 def _driver_min(wheel: Wheel, code: CodeAnswer | None, os: Os) -> str:
     """The least driver: by minor-version compatibility for native code, and one that compiles the PTX where needed."""
-    need = compat.min_driver_for_cuda(wheel.cuda, os)
+    need = compat.min_driver_for_cuda(compat.cuda_of(wheel), os)
     if code is None or code.code is GpuCode.NATIVE or code.ptx_cuda is None:
         return need.minimum
     compiles = compat.min_driver_for_cuda(code.ptx_cuda, os).toolkit_driver or need.minimum
@@ -144,18 +146,18 @@ def _keras(wheel: Wheel) -> int | None:
 
 def build_stack(wheel: Wheel, code: CodeAnswer | None, machine: Machine, at_hand: tuple[str, ...]) -> Stack:
     """The stack of a wheel that nothing rules out; raises NotCovered where a table has no row for it."""
-    cudnn = _cudnn_version(wheel)
+    cuda, cudnn = compat.cuda_of(wheel), _cudnn_version(wheel)
     by = provider(wheel)
     manual: tuple[str, ...] = ()
     if by is Provider.SYSTEM:
-        manual = (f"Install CUDA {wheel.cuda} and cuDNN {cudnn} where the loader finds them: pip cannot provide them.",)
+        manual = (f"Install CUDA {cuda} and cuDNN {cudnn} where the loader finds them: pip cannot provide them.",)
     return Stack(
         tensorflow=wheel.tensorflow,
         package=wheel.package,
         keras=_keras(wheel),
         pythons=compat.pythons_of(wheel),
         pythons_at_hand=at_hand,
-        cuda=wheel.cuda,
+        cuda=cuda,
         cudnn=cudnn,
         driver_min=_driver_min(wheel, code, machine.os),
         gpu_code=None if code is None else code.code,
