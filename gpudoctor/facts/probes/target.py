@@ -6,7 +6,6 @@ Interpreters are real programs even where a folder stands for the machine, so pa
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -52,6 +51,8 @@ def choose_target(host: Host, python: str | None = None) -> Target:
 
 
 def _named(host: Host, python: str) -> Target:
+    import shutil  # here: seldom needed, and slow to load
+
     place = Path(python).expanduser()
     reason = f"--python names {python}."
     if place.is_dir():

@@ -20,7 +20,6 @@ from gpudoctor.facts.model import (
 )
 from gpudoctor.facts.probes.answers import Answer
 from gpudoctor.facts.probes.driver_answers import program
-from gpudoctor.logs.reader import read_text
 
 if TYPE_CHECKING:
     from gpudoctor.facts.host import ChildRun, Host
@@ -53,6 +52,8 @@ def run_tensorflow(host: Host, target: Target, timeout: float = TIMEOUT_SECONDS)
         return TensorFlowFacts(
             run=Known(not_started, SOURCE), devices=unknown, computations=unknown, events=unknown, log_tail=unknown
         )
+    from gpudoctor.logs.reader import read_text  # here: `check --quick` does not need it
+
     run = host.run_child(program("probe_tensorflow"), {}, timeout=timeout, python=target.path, flags=FLAGS)
     answer = Answer(run.result or {})
     ended = _ended(run, answer)
