@@ -1,0 +1,57 @@
+"""Make docs/rules/ from the rules: one page for each, and a list.
+
+Run `python tools/make_docs.py` after a change of a rule; `--check` compares and writes nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from gpudoctor.report import rule_page
+from gpudoctor.rules.registry import load_rules
+
+OUTPUT = Path(__file__).resolve().parent.parent / "docs" / "rules"
+INDEX = "README.md"
+
+
+def pages() -> dict[str, str]:
+    """Return the text of each page by file name."""
+    rules = load_rules()
+    made = {f"{rule.id}.md": rule_page.render(rule) for rule in rules.values()}
+    return {INDEX: rule_page.index(rules.values()), **made}
+
+
+def stale(folder: Path = OUTPUT) -> list[str]:
+    """Return the names of pages that are missing, old or without a rule."""
+    made = pages()
+    there = {path.name: path.read_text(encoding="utf-8") for path in folder.glob("*.md")}
+    return sorted(name for name in made.keys() | there.keys() if made.get(name) != there.get(name))
+
+
+def write(folder: Path = OUTPUT) -> None:
+    """Write all pages and remove those that no rule has any more."""
+    folder.mkdir(parents=True, exist_ok=True)
+    made = pages()
+    for path in folder.glob("*.md"):
+        if path.name not in made:
+            path.unlink()
+    for name, text in made.items():
+        (folder / name).write_text(text, encoding="utf-8")
+
+
+def main() -> int:
+    """Write or compare; the exit status is 1 when something differs."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true", help="compare only")
+    if not parser.parse_args().check:
+        write()
+        return 0
+    for name in (names := stale()):
+        print(f"docs/rules/{name} differs from its rule: run `python tools/make_docs.py`", file=sys.stderr)
+    return 1 if names else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
