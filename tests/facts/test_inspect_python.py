@@ -400,6 +400,23 @@ def test_answer_of_wrong_types_raises_nothing(tmp_path: Path) -> None:
     assert answer.python.environment == Known({}, "environment")
 
 
+def test_metadata_that_could_not_be_read_is_unknown(tmp_path: Path) -> None:
+    told = '{"version": "3.9.1", "packages": {"error": "OSError: disk"}, "user_site": {"enabled": true}}'
+    answer = read_python(Host(), script(tmp_path, f"echo '{told}' >/dev/fd/$2"), TIMEOUT)
+    reason = "the package metadata could not be read (OSError: disk)"
+    assert answer.python.packages == answer.python.problems == Unknown(reason)
+    assert answer.python.user_site == Absent("no folder of the user's own packages")
+    assert answer.python.version == Known("3.9.1", "the interpreter")
+
+
+def test_interpreter_that_cannot_be_started(tmp_path: Path) -> None:
+    path = write(tmp_path / "python", "not a program\n")
+    path.chmod(0o755)
+    answer = read_python(Host(), Target(path=str(path), chosen_by="--python", reason=""), TIMEOUT)
+    assert isinstance(answer.python.version, Unknown)
+    assert answer.python.version.reason.startswith(f"{path} could not be started: ")
+
+
 def test_interpreter_that_does_not_exist() -> None:
     target = Target(path="/nowhere/python", chosen_by="--python", reason="", problem="there is no /nowhere/python")
     answer = read_python(Host(), target)

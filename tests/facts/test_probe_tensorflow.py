@@ -288,6 +288,26 @@ def test_interpreter_that_cannot_be_asked() -> None:
     assert facts.devices == facts.events == Unknown("there is no /nowhere")
 
 
+@pytest.mark.parametrize(
+    "said", ["-X is reserved for implementation-specific arguments", "SyntaxError: invalid syntax"]
+)
+def test_interpreter_that_is_too_old(tmp_path: Path, said: str) -> None:
+    path = write(tmp_path / "python", f"#!/bin/sh\necho '{said}'\nexit 2\n")
+    path.chmod(0o755)
+    facts = run_tensorflow(Host(), Target(path=str(path), chosen_by="--python", reason=""), TIMEOUT)
+    reason = f"{path} is older than Python 3.6, the oldest that can be asked"
+    assert run_of(facts) == TensorFlowRun(outcome=RunOutcome.NOT_STARTED, detail=reason)
+    assert facts.devices == Unknown(f"TensorFlow did not come to that: {reason}")
+
+
+def test_interpreter_that_cannot_be_started(tmp_path: Path) -> None:
+    path = write(tmp_path / "python", "not a program\n")
+    path.chmod(0o755)
+    facts = run_tensorflow(Host(), Target(path=str(path), chosen_by="--python", reason=""), TIMEOUT)
+    assert run_of(facts).outcome is RunOutcome.NOT_STARTED
+    assert "could not be started" in run_of(facts).detail
+
+
 def test_join_keeps_both_versions() -> None:
     files = TensorFlowFacts(version=Known("2.19.0", "metadata"), cuda_build=Known(True, "build_info.py"))
     ran = TensorFlowFacts(version=Known("2.21.0", "import tensorflow"), devices=Known((), "start"))

@@ -115,6 +115,9 @@ def _packages(answer: Answer) -> Fact[tuple[Package, ...]]:
 
 def _problems(answer: Answer) -> Fact[tuple[PackageProblem, ...]]:
     """List what is wrong with the installed distributions, in the order of the search path."""
+    error = answer.at("packages").text("error")
+    if error:
+        return Unknown(f"the package metadata could not be read ({error})")
     found: list[PackageProblem] = []
     copies: dict[str, list[str]] = {}
     for item in answer.items("packages"):

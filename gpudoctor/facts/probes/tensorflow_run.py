@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 TIMEOUT_SECONDS = 120.0
 # An abort then leaves the Python stack in the log: it tells which import brought it down.
 FLAGS = ("-X", "faulthandler")
+# What an interpreter says that knows neither our flag (Python 2) nor our syntax.
+TOO_OLD = ("-X is reserved", "SyntaxError")
 SOURCE = "TensorFlow's own start"
 LOG_NAME = "TensorFlow's log"
 DONE = "done"
@@ -56,7 +58,7 @@ def run_tensorflow(host: Host, target: Target, timeout: float = TIMEOUT_SECONDS)
 
     run = host.run_child(program("probe_tensorflow"), {}, timeout=timeout, python=target.path, flags=FLAGS)
     answer = Answer(run.result or {})
-    ended = _ended(run, answer)
+    ended = _ended(run, answer, target)
     reason = f"TensorFlow did not come to that: {_how(ended)}"
     events = tuple(read_text(run.log, LOG_NAME))
     version = answer.at("imported").text("version")
@@ -83,8 +85,11 @@ def join(files: TensorFlowFacts, started: TensorFlowFacts) -> TensorFlowFacts:
     return structs.replace(files, version=version, **fields)
 
 
-def _ended(run: ChildRun, answer: Answer) -> TensorFlowRun:
+def _ended(run: ChildRun, answer: Answer, target: Target) -> TensorFlowRun:
     stage, seconds = answer.text("stage"), answer.at("imported").number("seconds")
+    if not stage and run.exit_code and any(sign in run.log for sign in TOO_OLD):
+        detail = f"{target.path} is older than Python 3.6, the oldest that can be asked"
+        return TensorFlowRun(outcome=RunOutcome.NOT_STARTED, detail=detail)
     error = answer.at("error")
     if error.has("type"):
         detail = f"{error.text('type')}: {error.text('text')}".rstrip(": ")
@@ -99,8 +104,11 @@ def _ended(run: ChildRun, answer: Answer) -> TensorFlowRun:
 def _how(ended: TensorFlowRun) -> str:
     """Return a sentence part: how the start ended."""
     where = f" while {ended.stage}" if ended.stage and ended.stage != DONE else ""
-    what = f"was ended by {ended.detail}" if ended.outcome is RunOutcome.SIGNAL else ended.detail
-    return f"it {what}{where}" if ended.outcome is not RunOutcome.EXCEPTION else f"{what}{where}"
+    if ended.outcome is RunOutcome.SIGNAL:
+        return f"it was ended by {ended.detail}{where}"
+    if ended.outcome in (RunOutcome.EXCEPTION, RunOutcome.NOT_STARTED):
+        return f"{ended.detail}{where}"
+    return f"it {ended.detail}{where}"
 
 
 def _devices(answer: Answer, events: tuple[LogEvent, ...]) -> Fact[tuple[Device, ...]]:
