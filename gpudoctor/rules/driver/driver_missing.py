@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpudoctor.facts.model import Absent, Api, Facts, Known
+from gpudoctor import compat
+from gpudoctor.facts.model import Absent, Api, Facts, Known, PciDevice
 from gpudoctor.findings import Capability, Confidence, Severity
 from gpudoctor.rules.driver._install import install_driver
 from gpudoctor.rules.driver._state import answers, has_pci_gpu, outcome, require_own_driver
@@ -14,7 +15,7 @@ from gpudoctor.rules.registry import Draft, Rule, rule
 @rule(
     Severity.ERROR,
     breaks=Capability.KERNEL_DRIVER,
-    message="an NVIDIA GPU is on the PCI bus ({gpu}), but the NVIDIA driver is not installed",
+    message="an NVIDIA GPU is on the PCI bus ({gpu}), but its driver is not installed",
     variants={
         "libraries": "the NVIDIA kernel module {module} is loaded, but libcuda.so.1, the driver's CUDA library, is not "
         "installed"
@@ -51,5 +52,14 @@ def driver_missing(self: Rule, facts: Facts) -> Iterator[Draft]:
             # Where the modules on disk could not be looked at, the missing libraries alone say it.
             confidence=Confidence.CERTAIN if absent else Confidence.LIKELY,
             remedies=install_driver(facts),
-            gpu=f"{device.address}, device 10de:{device.device_id}",
+            gpu=_shown(device),
         )
+
+
+def _shown(device: PciDevice) -> str:
+    """Return name and address of a GPU; without a driver only the tables know its name."""
+    try:
+        name = compat.compute_capability_of(None, device.device_id).name
+    except compat.NotCovered:
+        name = f"device 10de:{device.device_id}"
+    return f"{name}, {device.address}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpudoctor.facts.model import Api, Facts, Known
+from gpudoctor.facts.model import Absent, Api, Facts, Known
 from gpudoctor.findings import Applicability, Capability, Confidence, Remedy, Severity
 from gpudoctor.rules.driver._state import answers, failed_with, has_pci_gpu, outcome
 from gpudoctor.rules.registry import Draft, Rule, rule
@@ -39,12 +39,11 @@ def no_gpu_in_container(self: Rule, facts: Facts) -> Iterator[Draft]:
     How to fix: start it with --gpus all (docker), --device nvidia.com/gpu=all (podman), --nv (apptainer), or with a
     limit nvidia.com/gpu: 1 (Kubernetes). The host needs the NVIDIA driver and the NVIDIA Container Toolkit.
     """
-    if not isinstance(facts.host.container, Known) or isinstance(facts.host.wsl, Known):
-        facts.host.container.require()
+    if isinstance(facts.host.container, Absent) or isinstance(facts.host.wsl, Known):
         return
+    container = facts.host.container.require()
     if answers(facts):
         return
-    container = facts.host.container.value
     nodes = facts.driver.device_nodes.require()
     if nodes and failed_with(facts.driver.nvml.get(), NVML_UNKNOWN):
         yield self.finding(

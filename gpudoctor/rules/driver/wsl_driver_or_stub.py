@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpudoctor.facts.model import Api, Facts, Known, LibcudaKind
+from gpudoctor.facts.model import Absent, Api, Facts, LibcudaKind
 from gpudoctor.findings import Applicability, Capability, Confidence, Remedy, Severity
-from gpudoctor.rules.driver._state import answers, outcome
+from gpudoctor.rules.driver._state import outcome
 from gpudoctor.rules.registry import Draft, Rule, rule
 
 FOLDER = "/usr/lib/wsl/lib"
@@ -48,12 +48,13 @@ def wsl_driver_or_stub(self: Rule, facts: Facts) -> Iterator[Draft]:
     Linux driver inside WSL, or a stub of a CUDA toolkit, does not reach it.
     How to fix: keep the driver on Windows up to date, install none inside WSL, and let the loader find its folder.
     """
-    if not isinstance(facts.host.wsl, Known):
-        facts.host.wsl.require()
+    if isinstance(facts.host.wsl, Absent):
         return
+    facts.host.wsl.require()
     driver = facts.driver
     cuda = driver.cuda_init.require()
-    if answers(facts) and cuda.outcome is Api.OK:
+    # With a variable that hides the GPUs, cuInit says that there is none, whichever libcuda it is.
+    if cuda.outcome is Api.OK or driver.cuda_device_count_unmasked.get():
         return
     there = any(file.startswith(f"{FOLDER}/libcuda.so") for file in driver.library_files.require())
     if outcome(cuda) is Api.NO_LIBRARY:
