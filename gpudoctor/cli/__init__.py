@@ -8,6 +8,7 @@ import typer
 
 from gpudoctor import __version__
 from gpudoctor.cli.check import check
+from gpudoctor.cli.output import hold_standard_descriptors
 from gpudoctor.cli.rules import rules
 from gpudoctor.cli.snapshot import snapshot
 
@@ -39,4 +40,5 @@ def _root(
 
 def main() -> None:
     """Entry point of the command `gpudoctor`."""
+    hold_standard_descriptors()
     app()

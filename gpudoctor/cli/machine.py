@@ -30,7 +30,7 @@ def collect_facts(python: str | None, quick: bool, timeout: float, tensorflow_ti
 @contextlib.contextmanager
 def shown_progress() -> Iterator[Progress | None]:
     """Show on standard error which probes still run, where a person is looking."""
-    if not sys.stderr.isatty():
+    if sys.stderr is None or not sys.stderr.isatty():
         yield None
         return
     width = shutil.get_terminal_size().columns

@@ -11,12 +11,25 @@ from typing import NoReturn
 import typer
 
 
+def hold_standard_descriptors() -> None:
+    """Open those of 0, 1 and 2 that whoever started us has closed: a pipe to a child must not get their numbers."""
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:  # noqa: PLR2004 (standard error)
+        pass
+    os.close(descriptor)
+
+
 def put(text: str) -> None:
     """Print without failing where the terminal's encoding lacks a character, or where the reader has gone away."""
+    if sys.stdout is None:  # closed by whoever started us; the exit status is all that is wanted
+        return
     encoding = sys.stdout.encoding or "utf-8"
-    with contextlib.suppress(BrokenPipeError):
+    try:
         sys.stdout.write(text.encode(encoding, "replace").decode(encoding))
         sys.stdout.flush()
+    except BrokenPipeError:
+        pass
+    except OSError as exc:  # a full disk
+        usage_error(f"standard output: {exc.strerror or exc}")
 
 
 def write_file(path: Path, text: str) -> None:

@@ -66,8 +66,8 @@ def deliver(
 def print_text(report: Report, verbose: bool) -> None:
     from gpudoctor.report import text
 
-    terminal = sys.stdout.isatty()
+    terminal = sys.stdout is not None and sys.stdout.isatty()
     color = terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     width = min(shutil.get_terminal_size().columns, MAX_WIDTH) if terminal else text.WIDTH
-    unicode = (sys.stdout.encoding or "").lower().replace("-", "") in ("utf8", "utf8sig")
+    unicode = (getattr(sys.stdout, "encoding", None) or "").lower().replace("-", "") in ("utf8", "utf8sig")
     put(text.render(report, width=width, color=color, unicode=unicode, verbose=verbose))
