@@ -113,15 +113,14 @@ def distributions(folders: "Iterable[str]") -> "list[tuple[str, str, str, str]]"
     return found
 
 
-def files_present(folder: "str", base: "str") -> "bool | None":
-    """Whether the first files that RECORD lists are there; None where it lists none outside the metadata."""
+def recorded(base: "str") -> "list[str] | None":
+    """Return the first files outside the metadata that RECORD lists, [] if it lists none, None if it does not tell."""
     record = head(os.path.join(base, "RECORD"), RECORD_CHARACTERS)
-    if record is None:
+    if not record:
         return None
     lines = record.splitlines()[: None if len(record) < RECORD_CHARACTERS else -1]  # the last may be cut short
     paths = [line.rsplit(",", 2)[0].strip('"') for line in lines]
-    paths = [p for p in paths if ".dist-info/" not in p and not p.startswith("..") and "__pycache__" not in p][:5]
-    return any(os.path.exists(os.path.join(folder, p)) for p in paths) if paths else None
+    return [p for p in paths if ".dist-info/" not in p and not p.startswith("..") and "__pycache__" not in p][:5]
 
 
 def package(name: "str", version: "str", folder: "str", entry: "str") -> "dict[str, object]":
@@ -133,14 +132,15 @@ def package(name: "str", version: "str", folder: "str", entry: "str") -> "dict[s
         key, colon, value = line.partition(":")
         if colon and not line[0].isspace():
             fields.setdefault(key.lower(), []).append(value.strip())
-    present = files_present(folder, base)
+    listed = recorded(base)
+    present = not listed or any(os.path.exists(os.path.join(folder, p)) for p in listed)
     told = fields.get("version", [""])[0]
     if not text:
         problem = "no-metadata"
     elif not told:
         problem = "no-version"
     else:
-        problem = "files-missing" if present is False else ""
+        problem = "" if present else "files-missing"
     return {
         "name": name,
         "version": told or version,
@@ -150,6 +150,7 @@ def package(name: "str", version: "str", folder: "str", entry: "str") -> "dict[s
         "requires_python": fields.get("requires-python", [None])[0],
         "requires": fields.get("requires-dist", []),
         "problem": problem,
+        "empty": listed == [],
     }
 
 
@@ -257,8 +258,8 @@ def shadows(folders: "list[str]") -> "list[dict[str, object]]":
             checkout = os.path.join(folder, name, "__init__.py")
             if os.path.isfile(path):
                 found.append({"name": name, "path": path, "on_path": folder in folders})
-            elif folder == current and os.path.isfile(checkout):
-                found.append({"name": name, "path": os.path.dirname(checkout), "on_path": folder in folders})
+            elif folder not in folders and os.path.isfile(checkout):
+                found.append({"name": name, "path": os.path.dirname(checkout), "on_path": False})
     return found
 
 
@@ -302,6 +303,16 @@ def keras_config() -> "dict[str, object] | None":
     return {"path": os.path.join(home, "keras.json"), "backend": content.get("backend")}
 
 
+def horovod(found: "object") -> "list[str] | None":
+    """Return the frameworks for which Horovod's extension is built: its own --check-build does not tell rightly."""
+    root = found.get("origin") if isinstance(found, dict) and found.get("kind") == "package" else None
+    if not isinstance(root, str):
+        return None
+    return [
+        n for n in names_in(root) if any(re.match(r"mpi_lib.*\.(so|pyd)$", f) for f in names_in(os.path.join(root, n)))
+    ]
+
+
 def everything() -> "dict[str, object]":
     """Collect all that is told."""
     folders = []  # type: list[str]
@@ -331,6 +342,7 @@ def everything() -> "dict[str, object]":
         "imports": imports,
         "tensorflow": guarded(lambda: tensorflow(imports["tensorflow"])),
         "shadows": guarded(lambda: shadows(folders)),
+        "horovod": guarded(lambda: horovod(imports["horovod"])),
         "keras_config": guarded(keras_config),
         "variables": {
             k: v[:VALUE_CHARACTERS] for k, v in os.environ.items() if VARIABLES.match(k) and not SECRET.search(k)

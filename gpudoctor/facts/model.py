@@ -297,13 +297,39 @@ class Package(Group, frozen=True, kw_only=True):
     version: str
     location: PathText = ""
     installer: str | None = None
+    empty: bool = False
+    """It has no files of its own: it only requires another package."""
+
+
+class CondaPackage(Group, frozen=True, kw_only=True):
+    """One package in conda's own list."""
+
+    name: str
+    version: str
+    build: str
+    """cpu_py311h1fea92c_3: tells the variant."""
+
+
+class Conflict(Group, frozen=True, kw_only=True):
+    """One declared requirement of TensorFlow's family that the environment does not fulfil."""
+
+    package: str
+    """Who requires: tensorflow."""
+    version: str
+    name: str
+    """What is required: numpy."""
+    specifier: str
+    """As the metadata write it: <2.0.0,>=1.23.5; empty where any version will do."""
+    installed: str | None = None
+    """None where it is not installed."""
 
 
 class PackageProblem(Group, frozen=True, kw_only=True):
     """One thing wrong with the installed distributions."""
 
     kind: str
-    """duplicate, leftover, broken-metadata, shadowed."""
+    """duplicate, leftover, broken-metadata, files-missing, hollow (a folder without code), shadowed (by a file on the
+    search path), shadowed-here (by one in the current folder)."""
     name: str
     detail: PathText = ""
 
@@ -316,14 +342,27 @@ class PythonFacts(Group, frozen=True, kw_only=True):
     """--python, VIRTUAL_ENV, CONDA_PREFIX, or own (nobody named one)."""
     version: Fact[str] = UNREAD
     implementation: Fact[str] = UNREAD
+    bits: Fact[int] = UNREAD
+    """64 or 32."""
     environment_kind: Fact[str] = UNREAD
     """venv, conda, pyenv, system."""
+    installer: Fact[str] = UNREAD
+    """What installs packages into it: pip, uv; absent where there is neither."""
+    externally_managed: Fact[bool] = UNREAD
+    """The system forbids pip to install into it (PEP 668)."""
     prefix: Fact[PathText] = UNREAD
     search_path: Fact[tuple[PathText, ...]] = UNREAD
     user_site: Fact[PathText] = UNREAD
     """Folder of the user's own packages where it is in use; absent where it is switched off."""
     packages: Fact[tuple[Package, ...]] = UNREAD
     problems: Fact[tuple[PackageProblem, ...]] = UNREAD
+    conflicts: Fact[tuple[Conflict, ...]] = UNREAD
+    conda_packages: Fact[tuple[CondaPackage, ...]] = UNREAD
+    """Of conda's list those that concern TensorFlow and CUDA; absent outside conda."""
+    horovod_extensions: Fact[tuple[str, ...]] = UNREAD
+    """Frameworks for which the installed Horovod is built: tensorflow, torch; absent without Horovod."""
+    keras_json_backend: Fact[str] = UNREAD
+    """Back-end that keras.json names; absent without such a file."""
     environment: Fact[dict[str, PathText]] = UNREAD
     """Variables that change what Python and CUDA find, from the environment that the child saw."""
 

@@ -228,8 +228,8 @@ def test_metadata_without_files(environment: Environment) -> None:
 def test_folder_without_code(environment: Environment) -> None:
     write(environment.site / "tensorflow/python/notes.txt")
     answer = look(environment)
-    assert problems(answer) == [("leftover", "tensorflow")]
-    assert detail(answer, "leftover") == f"{environment.site / 'tensorflow'} has no __init__.py"
+    assert problems(answer) == [("hollow", "tensorflow")]
+    assert detail(answer, "hollow") == str(environment.site / "tensorflow")
 
 
 @pytest.mark.parametrize("content", [None, "", "rubbish", "Name: numpy\n\nVersion: 1.0\n", b"\xff\xfe\x00\x80"])
@@ -284,7 +284,7 @@ def test_module_in_the_current_folder_shadows(
     file = write(tmp_path / "work/keras.py")
     monkeypatch.chdir(file.parent)
     answer = look(environment)
-    assert detail(answer, "shadowed") == str(file)
+    assert detail(answer, "shadowed-here") == str(file)
     assert answer.tensorflow.distribution.require() == "tensorflow"  # the empty entry of sys.path was left out
 
 

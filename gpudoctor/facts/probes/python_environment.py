@@ -9,6 +9,7 @@ from msgspec import Struct, structs
 from gpudoctor.facts.host import ChildOutcome
 from gpudoctor.facts.model import (
     Absent,
+    CondaPackage,
     Fact,
     Known,
     Package,
@@ -17,7 +18,7 @@ from gpudoctor.facts.model import (
     TensorFlowFacts,
     Unknown,
 )
-from gpudoctor.facts.probes import tensorflow_files
+from gpudoctor.facts.probes import requirements, tensorflow_files
 from gpudoctor.facts.probes.answers import Answer
 from gpudoctor.facts.probes.driver_answers import program
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 TIMEOUT_SECONDS = 20.0
 SOURCE = "the interpreter"
+CONDA_PARTS = 3  # name-version-build
 
 
 class PythonAnswer(Struct, frozen=True):
@@ -51,12 +53,19 @@ def read_python(host: Host, target: Target, timeout: float = TIMEOUT_SECONDS) ->
         chosen,
         version=answer.text_fact("version", SOURCE),
         implementation=answer.text_fact("implementation", SOURCE),
+        bits=_bits(answer),
         environment_kind=answer.at("environment").text_fact("kind", SOURCE),
+        installer=_installer(answer),
+        externally_managed=_externally_managed(answer),
         prefix=answer.text_fact("prefix", SOURCE),
         search_path=Known(answer.texts("path"), "sys.path"),
         user_site=_user_site(answer.at("user_site")),
         packages=_packages(answer),
         problems=_problems(answer),
+        conflicts=requirements.conflicts(answer),
+        conda_packages=_conda_packages(answer),
+        horovod_extensions=_horovod_extensions(answer),
+        keras_json_backend=_keras_json_backend(answer),
         environment=Known(answer.text_map("variables"), "environment"),
     )
     return PythonAnswer(python, tensorflow_files.read(answer))
@@ -107,6 +116,7 @@ def _packages(answer: Answer) -> Fact[tuple[Package, ...]]:
             version=item.text("version"),
             location=item.text("folder"),
             installer=item.text("installer") or None,
+            empty=item.flag("empty") is True,
         )
         for item in answer.items("packages")
     )
@@ -134,12 +144,21 @@ def _problems(answer: Answer) -> Fact[tuple[PackageProblem, ...]]:
     found.extend(
         PackageProblem(kind="leftover", name=path.rsplit("/", 1)[-1], detail=path) for path in answer.texts("leftovers")
     )
-    found.extend(
-        PackageProblem(kind="shadowed", name=item.text("name"), detail=item.text("path"))
-        for item in answer.items("shadows")
-    )
+    found.extend(_shadows(answer))
     found.extend(_hollow(answer, {p.detail for p in found if p.kind == "shadowed"}))
     return Known(tuple(found), "package metadata")
+
+
+def _shadows(answer: Answer) -> list[PackageProblem]:
+    """Tell of files that hide a package. On the search path only the first of a name hides the others."""
+    found = []
+    for item in answer.items("shadows"):
+        name, path = item.text("name"), item.text("path")
+        if not item.flag("on_path"):
+            found.append(PackageProblem(kind="shadowed-here", name=name, detail=path))
+        elif answer.at("imports").at(name).text("origin") == path:
+            found.append(PackageProblem(kind="shadowed", name=name, detail=path))
+    return found
 
 
 def _hollow(answer: Answer, known: set[str]) -> list[PackageProblem]:
@@ -147,7 +166,59 @@ def _hollow(answer: Answer, known: set[str]) -> list[PackageProblem]:
     imported = answer.at("imports").at("tensorflow")
     origin = imported.text("origin")
     if imported.text("kind") == "namespace":
-        return [PackageProblem(kind="leftover", name="tensorflow", detail=f"{origin} has no __init__.py")]
+        return [PackageProblem(kind="hollow", name="tensorflow", detail=origin)]
     if imported.text("kind") == "package" and origin not in known and not answer.at("tensorflow").has("native"):
-        return [PackageProblem(kind="shadowed", name="tensorflow", detail=origin)]
+        # Of a package that pip installed, the rest was removed or never arrived.
+        kind = "hollow" if tensorflow_files.providers(answer) else "shadowed"
+        return [PackageProblem(kind=kind, name="tensorflow", detail=origin)]
     return []
+
+
+def _bits(answer: Answer) -> Fact[int]:
+    bits = answer.number("bits")
+    return Known(int(bits), SOURCE) if bits else Unknown(f"{SOURCE} did not tell")
+
+
+def _installer(answer: Answer) -> Fact[str]:
+    """Return what installs packages: pip where it is installed; uv makes environments without it."""
+    if any(item.text("name") == "pip" for item in answer.items("packages")):
+        return Known("pip", "package metadata")
+    if answer.at("environment").text("made_by") == "uv":
+        return Known("uv", "pyvenv.cfg")
+    return Absent("package metadata: no pip")
+
+
+def _externally_managed(answer: Answer) -> Fact[bool]:
+    """A virtual environment may be written to, whatever its base forbids."""
+    environment = answer.at("environment")
+    forbidden = environment.flag("externally_managed")
+    if forbidden is None:
+        return Unknown(f"{SOURCE} did not tell")
+    return Known(forbidden and environment.text("kind") != "venv", SOURCE)
+
+
+def _conda_packages(answer: Answer) -> Fact[tuple[CondaPackage, ...]]:
+    """Return conda's list from its file names: name-version-build."""
+    environment = answer.at("environment")
+    if not environment.has("kind"):
+        return Unknown(f"{SOURCE} did not tell")
+    if environment.text("kind") != "conda":
+        return Absent("no conda environment")
+    parts = [entry.rsplit("-", 2) for entry in environment.texts("conda")]
+    found = [CondaPackage(name=part[0], version=part[1], build=part[2]) for part in parts if len(part) == CONDA_PARTS]
+    return Known(tuple(found), "conda-meta")
+
+
+def _horovod_extensions(answer: Answer) -> Fact[tuple[str, ...]]:
+    if not answer.at("imports").at("horovod").has("origin"):
+        return Absent("the interpreter finds no horovod on its search path")
+    return Known(answer.texts("horovod"), "Horovod's folder")
+
+
+def _keras_json_backend(answer: Answer) -> Fact[str]:
+    config = answer.at("keras_config")
+    if config.text("error"):
+        return Unknown(f"keras.json could not be read ({config.text('error')})")
+    if not config.text("backend"):
+        return Absent(config.text("path") or "there is no keras.json")
+    return Known(config.text("backend"), config.text("path"))

@@ -17,28 +17,29 @@ PROVIDERS = re.compile(
 )
 KERAS_3_SINCE = (2, 16)
 KERAS_APART_SINCE = (2, 6)
+KERAS = ("keras", "keras-nightly", "tf-keras", "tf-keras-nightly")
 LEGACY_VALUES = ("true", "True", "1")
 
 
 def read(answer: Answer) -> TensorFlowFacts:
     """Return what the files tell; the fields of a started TensorFlow stay unread. answer: of inspect_python."""
     imported, told = answer.at("imports").at("tensorflow"), answer.at("tensorflow")
-    providers = _providers(answer)
-    version = _version(providers, told)
+    found = providers(answer)
+    version = _version(found, told)
     if not imported.has("origin"):
         return _not_importable()
     build = told.at("build_info")
     values = build.at("values")
     cuda = values.flag("is_cuda_build")
     return TensorFlowFacts(
-        distribution=_distribution(providers, imported, told),
+        distribution=_distribution(found, imported, told),
         version=version,
         location=Known(imported.text("origin"), "search path"),
         cuda_build=Known(cuda, "build_info.py") if cuda is not None else _no_build_info(build),
         built_with_cuda=_built_with(build, ("cuda_version", "cuda_version_number")),
         built_with_cudnn=_built_with(build, ("cudnn_version", "cudnn_version_number")),
         compute_capabilities=_capabilities(build),
-        cuda_requirements=_cuda_requirements(providers),
+        cuda_requirements=_cuda_requirements(found),
         keras_version=_keras_version(answer, version),
         keras_generation=_keras_generation(answer, version),
     )
@@ -60,7 +61,7 @@ def _not_importable() -> TensorFlowFacts:
     )
 
 
-def _providers(answer: Answer) -> list[Answer]:
+def providers(answer: Answer) -> list[Answer]:
     """Return the distributions that lie where `import tensorflow` finds it, best first: files present, plain name."""
     folder = answer.at("imports").at("tensorflow").text("folder")
     found = [p for p in answer.items("packages") if PROVIDERS.match(p.text("name")) and p.text("folder") == folder]
