@@ -99,7 +99,7 @@ def _limits(code: CodeAnswer | None, machine: Machine) -> tuple[str, ...]:
     if code is not None and code.code is GpuCode.NATIVE_PARTIAL:
         found.append("slower first start: the driver compiles some kernels from PTX")
     if any(compat.capability(cc) < (7, 0) for cc in machine.compute_capabilities):
-        found.append("no tensor cores: mixed precision brings no speed")
+        found.append("no tensor cores")
     return tuple(found)
 
 
