@@ -27,9 +27,17 @@ def put(text: str) -> None:
         sys.stdout.write(text.encode(encoding, "replace").decode(encoding))
         sys.stdout.flush()
     except BrokenPipeError:
-        pass
+        _forget_output()
     except OSError as exc:  # a full disk
+        _forget_output()
         usage_error(f"standard output: {exc.strerror or exc}")
+
+
+def _forget_output() -> None:
+    """Let what is still buffered go nowhere, or Python would complain at its end and exit with 120."""
+    descriptor = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(descriptor, sys.stdout.fileno())
+    os.close(descriptor)
 
 
 def write_file(path: Path, text: str) -> None:
