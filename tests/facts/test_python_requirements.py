@@ -6,11 +6,16 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from packaging.markers import Marker
+from packaging.specifiers import SpecifierSet
+from packaging.version import Version
 
 from gpudoctor.facts.model import Absent, CondaPackage, Conflict, Known, Unknown
 from gpudoctor.facts.probes.answers import Answer
 from gpudoctor.facts.probes.python_environment import PythonAnswer, _conda_packages, read_python
-from gpudoctor.facts.probes.requirements import conflicts
+from gpudoctor.facts.probes.requirements import applies, conflicts, satisfies
 from tests.environments import Environment, add_distribution, add_tensorflow, make_environment, write
 
 NUMPY = ('numpy<2.0.0,>=1.26.0; python_version >= "3.12"', 'numpy<2.0.0,>=1.23.5; python_version <= "3.11"')
@@ -177,3 +182,54 @@ def test_a_file_behind_the_package_on_the_path_hides_nothing(environment: Enviro
     file = write(tmp_path / "mine/tensorflow.py")
     answer = look(environment, PYTHONPATH=f"{environment.site}:{file.parent}")
     assert answer.python.problems.require() == ()
+
+
+NUMBERS = st.integers(0, 3)
+VERSIONS = st.builds(
+    lambda numbers, suffix: ".".join(map(str, numbers)) + suffix,
+    st.lists(NUMBERS, min_size=1, max_size=3),
+    st.sampled_from(["", "", "", "rc1", ".dev0", ".post1", "a2", "rc1.dev3"]),
+)
+CLAUSES = st.builds(lambda op, version: op + version, st.sampled_from(["==", "!=", "<=", ">=", "<", ">"]), VERSIONS)
+WILDCARDS = st.builds(lambda op, a, b: f"{op}{a}.{b}.*", st.sampled_from(["==", "!="]), NUMBERS, NUMBERS)
+COMPATIBLE = st.builds(lambda a, b: f"~={a}.{b}", NUMBERS, NUMBERS)
+
+
+@given(VERSIONS, st.lists(CLAUSES | WILDCARDS | COMPATIBLE, max_size=3))
+def test_specifiers_as_packaging_reads_them(version: str, clauses: list[str]) -> None:
+    specifier = ",".join(clauses)
+    expected = SpecifierSet(specifier).contains(version, prereleases=True)
+    assert satisfies(Version(version), specifier) is expected
+
+
+CONDITIONS = st.sampled_from(
+    [
+        'python_version >= "3.10"',
+        "python_version<'3.9'",
+        'python_version == "3.11"',
+        'python_full_version > "3.11.2"',
+        'sys_platform == "linux"',
+        'sys_platform != "win32"',
+        'platform_machine in "x86_64 aarch64"',
+        'os_name == "posix"',
+        '(sys_platform == "darwin" or os_name == "nt")',
+    ]
+)
+
+
+@given(st.lists(CONDITIONS, min_size=1, max_size=3), st.lists(st.sampled_from(["and", "or"]), min_size=2, max_size=2))
+def test_markers_as_packaging_reads_them(conditions: list[str], words: list[str]) -> None:
+    marker = conditions[0] + "".join(f" {word} {more}" for word, more in zip(words, conditions[1:], strict=False))
+    environment = {
+        "python_version": "3.11",
+        "python_full_version": "3.11.9",
+        "sys_platform": "linux",
+        "platform_machine": "x86_64",
+        "os_name": "posix",
+    }
+    assert applies(marker, environment) is Marker(marker).evaluate(environment)
+
+
+@pytest.mark.parametrize("marker", ["rubbish", 'python_version >= "?"', 'nobody == "x"', ""])
+def test_markers_that_are_none(marker: str) -> None:
+    assert applies(marker, {"python_version": "3.11"}) is False

@@ -1,11 +1,14 @@
-"""What TensorFlow's family declares to require, and what of it the environment does not fulfil."""
+"""What TensorFlow's family declares to require, and what of it the environment does not fulfil.
+
+Specifiers and markers of the usual forms are judged here: the parts of `packaging` that can do it load half the
+standard library, and `check --quick` has little time. Other forms go to `packaging`; a test compares the two.
+"""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING
 
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
 from gpudoctor.facts.model import Conflict, Fact, Known, Unknown
@@ -15,6 +18,9 @@ if TYPE_CHECKING:
     from gpudoctor.facts.probes.answers import Answer
 
 REQUIREMENT = re.compile(r"\s*(?P<name>[\w.-]+)\s*(?:\[[^\]]*\]\s*)?\(?(?P<specifier>[^()@]*?)\)?\s*\Z")
+CLAUSE = re.compile(r"(?P<operator>==|!=|<=|>=|<|>|~=)(?P<version>[\w.]+)(?P<wildcard>\.\*)?\Z")
+CONDITION = re.compile(r"""\s*(?P<name>\w+)\s*(?P<operator>==|!=|<=|>=|<|>)\s*["'](?P<value>[^"']*)["']\s*\Z""")
+VERSIONS = ("python_version", "python_full_version")
 
 
 def conflicts(answer: Answer) -> Fact[tuple[Conflict, ...]]:
@@ -60,17 +66,43 @@ def _wanted(text: str, environment: dict[str, str]) -> tuple[str, str] | None:
     """Return name and specifier of a requirement that holds here; None for an extra's, or a text that is none."""
     what, _, marker = text.partition(";")
     match = REQUIREMENT.match(what)
-    if match is None or "extra" in marker or (marker.strip() and not _applies(marker, environment)):
+    if match is None or "extra" in marker or (marker.strip() and not applies(marker, environment)):
         return None
     return re.sub(r"[-_.]+", "-", match["name"]).lower(), match["specifier"].replace(" ", "")
 
 
-def _applies(marker: str, environment: dict[str, str]) -> bool:
-    from packaging.markers import InvalidMarker, Marker, UndefinedEnvironmentName  # most requirements have none
+def applies(marker: str, environment: dict[str, str]) -> bool:
+    """Whether a marker is true in an environment; one that cannot be understood is not."""
+    groups = [[CONDITION.match(part) for part in group.split(" and ")] for group in marker.split(" or ")]
+    results: list[bool] = []
+    for group in groups:
+        truths = [match is not None and _condition(match, environment) for match in group]
+        if any(match is None for match in group) or None in truths:
+            return _applies_by_packaging(marker, environment)
+        results.append(all(truths))
+    return any(results)
+
+
+def _condition(match: re.Match[str], environment: dict[str, str]) -> bool | None:
+    """Return whether one comparison is true; None for one that only `packaging` can judge."""
+    name, operator, value = match["name"], match["operator"], match["value"]
+    own = environment.get(name)
+    if own is None:
+        return None
+    if name in VERSIONS:
+        try:
+            return _clause(CLAUSE.match(operator + value), Version(own))
+        except InvalidVersion:
+            return None
+    return {"==": own == value, "!=": own != value}.get(operator)
+
+
+def _applies_by_packaging(marker: str, environment: dict[str, str]) -> bool:
+    from packaging.markers import InvalidMarker, Marker, UndefinedComparison, UndefinedEnvironmentName
 
     try:
         return Marker(marker).evaluate(environment)
-    except (InvalidMarker, UndefinedEnvironmentName, InvalidVersion):
+    except (InvalidMarker, UndefinedComparison, UndefinedEnvironmentName, InvalidVersion):
         return False
 
 
@@ -79,24 +111,67 @@ def _holds(specifier: str, version: str | None) -> bool:
     if version is None:
         return False
     try:
-        return not version or SpecifierSet(specifier).contains(Version(version), prereleases=True)
-    except (InvalidSpecifier, InvalidVersion):
+        return not version or satisfies(Version(version), specifier)
+    except InvalidVersion:
+        return True
+
+
+def satisfies(version: Version, specifier: str) -> bool:
+    """Whether a version, also a pre-release, fulfils all clauses of a specifier; true for one that is none."""
+    for text in filter(None, specifier.split(",")):
+        try:
+            result = _clause(CLAUSE.match(text), version)
+        except InvalidVersion:
+            result = None
+        if not (_satisfies_by_packaging(version, text) if result is None else result):
+            return False
+    return True
+
+
+def _clause(match: re.Match[str] | None, version: Version) -> bool | None:
+    """Return whether one clause holds, by PEP 440; None for a form that is not judged here. Raises InvalidVersion."""
+    if match is None:
+        return None
+    operator, bound = match["operator"], Version(match["version"])
+    if operator == "~=" or match["wildcard"] or version.local or bound.local or version.epoch != bound.epoch:
+        return None
+    match operator:
+        case "==":
+            return version == bound
+        case "!=":
+            return version != bound
+        case "<=":
+            return version <= bound
+        case ">=":
+            return version >= bound
+        case "<":  # <2.0 leaves out 2.0rc1 too
+            return version < bound and (
+                bound.is_prerelease or not version.is_prerelease or version.base_version != bound.base_version
+            )
+    return None if version.is_postrelease else version > bound
+
+
+def _satisfies_by_packaging(version: Version, clause: str) -> bool:
+    from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+    try:
+        return SpecifierSet(clause).contains(version, prereleases=True)
+    except InvalidSpecifier:
         return True
 
 
 def _marker_environment(answer: Answer) -> dict[str, str]:
     """Return the variables of markers as they are in the target interpreter."""
     version, platform = answer.text("version"), answer.text("platform")
+    implementation = answer.text("implementation")
     return {
         "python_version": ".".join(version.split(".")[:2]),
         "python_full_version": version,
         "sys_platform": platform,
         "platform_system": {"linux": "Linux", "darwin": "Darwin", "win32": "Windows"}.get(platform, platform),
         "platform_machine": answer.text("machine"),
-        "implementation_name": answer.text("implementation"),
-        "platform_python_implementation": {"cpython": "CPython", "pypy": "PyPy"}.get(
-            answer.text("implementation"), answer.text("implementation")
-        ),
+        "implementation_name": implementation,
+        "platform_python_implementation": {"cpython": "CPython", "pypy": "PyPy"}.get(implementation, implementation),
         "os_name": "nt" if platform == "win32" else "posix",
         "extra": "",
     }
