@@ -198,6 +198,153 @@ LINES: list[tuple[str, str, dict[str, str]]] = [
     ),
     ("ImportError: DLL load failed: The specified module could not be found.", "dll-load-failed", {}),
     ("Failed to load the native TensorFlow runtime.", "native-runtime-not-loaded", {}),
+    ("ImportError: numpy.core.umath failed to import", "numpy-abi", {}),
+    (
+        "AttributeError: module 'numpy' has no attribute 'object'.",
+        "numpy-attribute-removed",
+        {"attribute": "object"},
+    ),
+    (
+        "TypeError: Unable to convert function return value to a Python type! The signature was",
+        "bfloat16-not-converted",
+        {},
+    ),
+    (
+        "google.protobuf.runtime_version.VersionError: Detected mismatched Protobuf Gencode/Runtime major versions "
+        "when loading tensorflow/core/framework/attr_value.proto: gencode 6.31.1 runtime 5.29.3. Same major version is",
+        "protobuf-generated-code",
+        {"generated": "6.31.1", "runtime": "5.29.3"},
+    ),
+    (
+        "VersionError: Detected incompatible Protobuf Gencode/Runtime versions when loading a.proto: gencode 5.28.3 "
+        "runtime 5.26.1. Runtime version cannot be older than the linked gencode version.",
+        "protobuf-generated-code",
+        {"generated": "5.28.3", "runtime": "5.26.1"},
+    ),
+    (
+        "ImportError: cannot import name 'runtime_version' from 'google.protobuf' (/site/google/protobuf/__init__.py)",
+        "protobuf-too-old",
+        {},
+    ),
+    (
+        "ValueError: You have tensorflow 2.16.1 and this requires tf-keras package. Please run `pip install tf-keras`",
+        "tf-keras-missing",
+        {},
+    ),
+    (
+        "Your environment has TF_USE_LEGACY_KERAS set to True, but you do not have the tf_keras package installed.",
+        "tf-keras-missing",
+        {},
+    ),
+    ("ValueError: Unable to import backend : theano", "keras-backend-unknown", {"backend": "theano"}),
+    ("Using Theano backend.", "keras-backend-old", {"backend": "Theano"}),
+    (
+        "AttributeError: module 'tensorflow._api.v2.compat.v2.__internal__' has no attribute "
+        "'register_load_context_function'. Did you mean: 'register_call_context_function'?",
+        "keras-generations",
+        {},
+    ),
+    (
+        "ValueError: File format not supported: filepath=model. Keras 3 only supports V3 `.keras` files and legacy H5",
+        "keras-generations",
+        {},
+    ),
+    ("AttributeError: 'Variable' object has no attribute 'ref'", "keras-generations", {}),
+    ("ImportError: Keras cannot be imported. Check that it is installed.", "keras-not-importable", {}),
+    (
+        "Could not find the DLL(s) 'msvcp140.dll or msvcp140_1.dll'. TensorFlow requires that these DLLs be installed",
+        "windows-dll-missing",
+        {"library": "msvcp140.dll or msvcp140_1.dll"},
+    ),
+    (
+        "Could not find 'cudart64_100.dll'. TensorFlow requires that",
+        "windows-dll-missing",
+        {"library": "cudart64_100.dll"},
+    ),
+    (
+        "ERROR: Could not find a version that satisfies the requirement tensorflow==2.10.0rc4 (from versions: none)",
+        "pip-no-distribution",
+        {"requirement": "tensorflow==2.10.0rc4", "versions": "none"},
+    ),
+    (
+        "Could not find a version that satisfies the requirement tensorflow (from versions: )",
+        "pip-no-distribution",
+        {"requirement": "tensorflow", "versions": ""},
+    ),
+    (
+        "tensorflow-gpu 2.2.0 requires h5py<2.11.0,>=2.10.0, but you have h5py 3.1.0 which is incompatible.",
+        "pip-conflict",
+        {
+            "package": "tensorflow-gpu",
+            "version": "2.2.0",
+            "requirement": "h5py<2.11.0,>=2.10.0",
+            "name": "h5py",
+            "installed": "3.1.0",
+        },
+    ),
+    (
+        'ERROR: tensorflow 2.1.0 has requirement scipy==1.4.1; python_version >= "3", but you\'ll have scipy 1.5.0 '
+        "which is incompatible.",
+        "pip-conflict",
+        {
+            "package": "tensorflow",
+            "version": "2.1.0",
+            "requirement": 'scipy==1.4.1; python_version >= "3"',
+            "name": "scipy",
+            "installed": "1.5.0",
+        },
+    ),
+    ('The "tensorflow-gpu" package has been removed!', "tensorflow-gpu-removed", {}),
+    ("  - nothing provides __cuda needed by tensorflow-2.16.1-cuda120py311h5cbd639_0", "conda-cuda-missing", {}),
+    ("   \u2514\u2500 __cuda =* *, which is missing on the system.", "conda-cuda-missing", {}),
+    (
+        "TBNotInstalledError: TensorBoard is not installed, missing implementation for tf.summary.scalar",
+        "tensorboard-missing",
+        {"function": "tf.summary.scalar"},
+    ),
+    (
+        "ImportError: Extension horovod.tensorflow has not been built.  If this is not expected, reinstall Horovod",
+        "horovod-extension-missing",
+        {"extension": "horovod.tensorflow"},
+    ),
+    (
+        "NCCL error 2 in nccl_operations.cc: ncclSystemError: System call (socket, malloc, munmap, etc) failed.",
+        "nccl-error",
+        {"error": "ncclSystemError"},
+    ),
+    ("unhandled cuda error, NCCL version 2.16.5", "nccl-error", {"error": "unhandled cuda error"}),
+    (
+        "UnavailableError: Collective ops is aborted by: recvmsg:Connection reset by peer",
+        "collective-failed",
+        {},
+    ),
+    ("UnknownError: Could not start gRPC server", "cluster-not-formed", {}),
+    (
+        "Cannot assign a device for operation add: Could not satisfy explicit device specification '/device:GPU:0' "
+        "because no supported kernel for GPU devices is available.",
+        "placement-failed",
+        {"device": "/device:GPU:0"},
+    ),
+    (
+        "Could not satisfy device specification '/job:localhost/replica:0/task:0/device:GPU:0'. enable_soft",
+        "placement-failed",
+        {"device": "/job:localhost/replica:0/task:0/device:GPU:0"},
+    ),
+    (
+        "Cannot assign a device for operation ones: {{node ones}} was explicitly assigned to /device:GPU:0 but",
+        "placement-failed",
+        {"device": "/device:GPU:0"},
+    ),
+    (
+        "InvalidArgumentError: Unable to find any devices for spec /device:GPU:1 [Op:__inference_f_7]",
+        "placement-failed",
+        {"device": "/device:GPU:1"},
+    ),
+    (
+        "InvalidArgumentError: /job:localhost/replica:0/task:0/device:GPU:0 unknown device.",
+        "device-unknown",
+        {"device": "/job:localhost/replica:0/task:0/device:GPU:0"},
+    ),
     ("ModuleNotFoundError: No module named 'tensorflow.keras'", "no-module", {"module": "tensorflow.keras"}),
     (
         "Unable to register cuDNN factory: Attempting to register factory for plugin cuDNN when one has already been",
