@@ -272,21 +272,34 @@ class Gpu(Group, frozen=True, kw_only=True):
 
 
 class Library(Group, frozen=True, kw_only=True):
-    """One CUDA library file that TensorFlow could load."""
+    """One CUDA library file that a program may ask for by its soname."""
 
     name: str
-    """cudart, cublas, cudnn, ..."""
+    """Without lib and version: cudart, cublas, cublasLt, cudnn, cudnn_ops, nvJitLink, ..."""
+    soname: str = ""
+    """The name by which programs ask for it: libcudart.so.12."""
     version: Fact[str] = UNREAD
+    cuda_major: int | None = None
+    """CUDA major version that the file belongs to; None where nothing tells."""
     path: PathText = ""
     origin: str = ""
-    """Where the loader finds it: wheel, LD_LIBRARY_PATH, conda, ldconfig, folder."""
+    """wheel, conda, toolkit, wsl, system or other: where the file lies."""
+    found_by: str = ""
+    """What leads the loader there: RPATH, LD_LIBRARY_PATH, RUNPATH, ld.so.cache, default folders; empty: nothing does."""
     wins: bool = False
+    """The loader takes this file, of all with the same soname."""
 
 
 class LibraryFacts(Group, frozen=True, kw_only=True):
-    """CUDA libraries in the order in which TensorFlow finds them."""
+    """CUDA libraries in the order in which TensorFlow finds them, and what XLA compiles with."""
 
     found: Fact[tuple[Library, ...]] = UNREAD
+    """In the order of the loader's search; then those that lie where it does not look."""
+    ptxas: Fact[PathText] = UNREAD
+    """The first that XLA looks at; absent if there is none where it looks."""
+    ptxas_version: Fact[str] = UNREAD
+    libdevice: Fact[PathText] = UNREAD
+    """Folder with libdevice.10.bc; absent if there is none where XLA looks."""
 
 
 class Package(Group, frozen=True, kw_only=True):
