@@ -8,6 +8,7 @@ import typer
 
 from gpudoctor import __version__
 from gpudoctor.cli.check import check
+from gpudoctor.cli.data import data_app
 from gpudoctor.cli.output import hold_standard_descriptors
 from gpudoctor.cli.rules import rules
 from gpudoctor.cli.snapshot import snapshot
@@ -21,6 +22,7 @@ app = typer.Typer(
 )
 for command in (check, snapshot, rules):
     app.command()(command)
+app.add_typer(data_app, name="data")
 
 
 def _version(value: bool) -> None:
