@@ -146,7 +146,7 @@ def _redacted(value: object, kind: object, cleaners: dict[str, Cleaner]) -> obje
     match value:
         case str():
             name = _redaction(kind)
-            return cleaners[name](value) if name else value
+            return encodable(cleaners[name](value) if name else value)
         case Struct():
             return _redacted_struct(value, kind, cleaners)
         case tuple():
@@ -155,8 +155,13 @@ def _redacted(value: object, kind: object, cleaners: dict[str, Cleaner]) -> obje
             return tuple(_redacted(item, part, cleaners) for item, part in zip(value, kinds, strict=False))
         case dict():
             _, part = typing.get_args(_plain(kind, dict))
-            return {key: _redacted(item, part, cleaners) for key, item in value.items()}
+            return {encodable(key): _redacted(item, part, cleaners) for key, item in value.items()}
     return value
+
+
+def encodable(text: str) -> str:
+    """Return a text that UTF-8 can hold: Python reads bytes of file names and variables that are none as surrogates."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _redacted_struct(value: Struct, kind: object, cleaners: dict[str, Cleaner]) -> Struct:

@@ -10,6 +10,7 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
+from gpudoctor.facts.codec import encodable
 from gpudoctor.facts.model import Facts
 from gpudoctor.findings import Evidence, Report
 
@@ -86,7 +87,7 @@ def render(report: Report) -> str:
     builtins = {
         "tool": {"version": report.version},
         "tables": report.tables,
-        "source": {"kind": report.source.kind.value, "names": report.source.names},
+        "source": {"kind": report.source.kind.value, "names": [encodable(name) for name in report.source.names]},
         "expect": report.expect.value,
         "verdict": report.verdict.value,
         "answered": report.answered,
@@ -115,7 +116,7 @@ def render(report: Report) -> str:
             for item in report.remedies
         ],
         "checks": [{"rule": item.rule, "outcome": item.outcome.value, "reason": item.reason} for item in report.checks],
-        "facts": msgspec.to_builtins(report.facts),
+        "facts": msgspec.to_builtins(report.facts, order="deterministic"),
     }
     out = msgspec.convert(builtins, ReportOut)
     raw = msgspec.json.encode(out, order=None)
