@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-TYPED = ("gpudoctor", "tests", "tools", "bench")
+TYPED = ("gpudoctor", "tests", "tools", "bench/micro")
 WORKERS = "2"
 COVERED_PERCENT = "90"
 
