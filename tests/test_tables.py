@@ -43,6 +43,7 @@ NAMES = sorted(TYPES)
 KEYS: dict[str, tuple[str, ...]] = {
     "cuda_archs": ("cuda",),
     "cuda_drivers": ("cuda",),
+    "cuda_libraries": ("library", "from_cuda"),
     "cuda_pins": ("tensorflow", "package", "extra", "platform"),
     "cudnn": ("first", "cuda_major", "highest_cc"),
     "driver_branches": ("branch",),
@@ -54,6 +55,7 @@ KEYS: dict[str, tuple[str, ...]] = {
     "pip_routes": ("from_tensorflow",),
     "platforms": ("topic", "platform", "from_tensorflow", "to_tensorflow", "value"),
     "tensorflow_builds": ("tensorflow", "os", "device", "package", "pythons"),
+    "tensorflow_libraries": ("library",),
     "tensorflow_wheels": ("tensorflow", "package", "platform"),
 }
 

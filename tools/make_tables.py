@@ -35,11 +35,12 @@ LISTS = {
     "ptx_foreign",
     "ptx_known_to_fail",
     "pythons",
+    "runpath_lacks",
     "targets",
     "tf_keras",
 }
 NAME_LISTS = {"chips", "first_for", "last_for", "other_names"}
-FLAGS = {"ambiguous", "built_in", "cuda_build", "nvidia_runpath", "extra_installs", "tensorrt"}
+FLAGS = {"ambiguous", "built_in", "cuda_build", "nvidia_runpath", "extra_installs", "required", "tensorrt"}
 NUMBERS = {"generation", "cuda_major"}
 
 Cell = str | int | bool | list[str]

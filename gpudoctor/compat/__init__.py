@@ -15,6 +15,14 @@ from gpudoctor.compat.drivers import (
 )
 from gpudoctor.compat.gpucode import CodeAnswer, GpuCode, gpu_code, gpu_code_of_release
 from gpudoctor.compat.gpus import GpuAnswer, compute_capability_of
+from gpudoctor.compat.libraries import (
+    compiled_cudnn,
+    cuda_of_build,
+    cuda_soname,
+    cudnn_lowest_capability,
+    required_libraries,
+    wheel_of_library,
+)
 from gpudoctor.compat.releases import (
     and_cuda_pins,
     cuda_of,
@@ -46,12 +54,16 @@ __all__ = [
     "and_cuda_pins",
     "branch_of_driver",
     "capability",
+    "compiled_cudnn",
     "compute_capability_of",
     "cuda_max_for_driver",
     "cuda_of",
+    "cuda_of_build",
     "cuda_release",
+    "cuda_soname",
     "cuda_text",
     "cuda_wheels",
+    "cudnn_lowest_capability",
     "first_branch_for_architecture",
     "gpu_code",
     "gpu_code_of_release",
@@ -63,9 +75,11 @@ __all__ = [
     "pip_route",
     "pythons_of",
     "releases",
+    "required_libraries",
     "tables",
     "tables_date",
     "tested_build",
     "version",
     "wheel",
+    "wheel_of_library",
 ]

@@ -208,11 +208,33 @@ class PipRoute(Row, frozen=True, kw_only=True):
     to_tensorflow: str
     nvidia_runpath: bool
     extra_installs: bool
+    runpath_lacks: tuple[str, ...] = ()
+    """Libraries whose wheel is installed and not found all the same: LD_LIBRARY_PATH has to name its folder."""
+
+
+class CudaLibrary(Row, frozen=True, kw_only=True):
+    """The soname of a library in the CUDA releases from one to another, and the wheel that carries it."""
+
+    library: str
+    from_cuda: str
+    to_cuda: str
+    soname: str
+    wheel: str = ""
+
+
+class LibraryUse(Row, frozen=True, kw_only=True):
+    """A library that TensorFlow opens, by release; without a required one it leaves all GPUs out."""
+
+    library: str
+    from_tensorflow: str
+    required: bool
+    to_tensorflow: str = ""
 
 
 TYPES: dict[str, type[Row]] = {
     "cuda_archs": CudaArch,
     "cuda_drivers": CudaDriver,
+    "cuda_libraries": CudaLibrary,
     "cuda_pins": CudaPin,
     "cudnn": Cudnn,
     "driver_branches": DriverBranch,
@@ -224,5 +246,6 @@ TYPES: dict[str, type[Row]] = {
     "pip_routes": PipRoute,
     "platforms": PlatformFact,
     "tensorflow_builds": OfficialBuild,
+    "tensorflow_libraries": LibraryUse,
     "tensorflow_wheels": Wheel,
 }

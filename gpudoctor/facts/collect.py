@@ -11,11 +11,12 @@ from msgspec.structs import replace
 
 from gpudoctor.facts.host import Host
 from gpudoctor.facts.merge import merge_drivers, merge_gpus
-from gpudoctor.facts.model import DriverFacts, Facts, HostFacts, PythonFacts, TensorFlowFacts, Unknown
+from gpudoctor.facts.model import DriverFacts, Facts, HostFacts, LibraryFacts, PythonFacts, TensorFlowFacts, Unknown
 from gpudoctor.facts.probes import driver_files, host_files, libcuda, nvml
 from gpudoctor.facts.probes.driver_answers import DriverAnswers
+from gpudoctor.facts.probes.libraries import read_libraries
 from gpudoctor.facts.probes.python_environment import PythonAnswer, read_python
-from gpudoctor.facts.probes.target import choose_target
+from gpudoctor.facts.probes.target import Target, choose_target
 from gpudoctor.facts.probes.tensorflow_run import join, run_tensorflow
 
 DRIVER_SECONDS = 10.0
@@ -46,7 +47,7 @@ def collect(
     """Return the facts of a machine. python: the interpreter to judge, chosen from the environment if None."""
     target = choose_target(host, python)
     jobs: dict[str, Callable[[], object]] = {
-        "Python environment": lambda: read_python(host, target),
+        "Python environment": lambda: _python(host, target),
         "NVML": lambda: nvml.probe(host, driver_seconds),
         "CUDA driver": lambda: libcuda.probe(host, driver_seconds),
         "host": lambda: (host_files.probe(host), driver_files.probe(host)),
@@ -56,6 +57,12 @@ def collect(
         jobs = {"TensorFlow": lambda: run_tensorflow(host, target, tensorflow_seconds), **jobs}
     results, interrupted = _side_by_side(host, jobs, progress or (lambda _: None))
     return Collected(facts=_assemble(results, start_tensorflow), interrupted=interrupted)
+
+
+def _python(host: Host, target: Target) -> tuple[PythonAnswer, LibraryFacts]:
+    """Read the environment, then the libraries: where they are looked for depends on it."""
+    answer = read_python(host, target)
+    return answer, read_libraries(host, answer.python, answer.tensorflow)
 
 
 def _side_by_side(
@@ -112,10 +119,10 @@ def _assemble(results: dict[str, object], start_tensorflow: bool) -> Facts:
     }
     from_nvml, from_cuda = answers["NVML"], answers["CUDA driver"]
     driver = merge_drivers(files, from_nvml.driver, from_cuda.driver)
-    environment = results.get("Python environment")
-    python, tensorflow = PythonFacts(), TensorFlowFacts(version=INTERRUPTED)
-    if isinstance(environment, PythonAnswer):
-        python, tensorflow = environment.python, environment.tensorflow
+    python, tensorflow, libraries = PythonFacts(), TensorFlowFacts(version=INTERRUPTED), LibraryFacts(found=INTERRUPTED)
+    match results.get("Python environment"):
+        case (PythonAnswer(python=python, tensorflow=tensorflow), LibraryFacts() as libraries):
+            pass
     started = results.get("TensorFlow")
     if isinstance(started, TensorFlowFacts):
         tensorflow = join(tensorflow, started)
@@ -126,6 +133,7 @@ def _assemble(results: dict[str, object], start_tensorflow: bool) -> Facts:
         host=host,
         driver=driver,
         gpus=tuple(merge_gpus(from_nvml.gpus, from_cuda.gpus, host.pci_gpus.get() or (), driver)),
+        libraries=libraries,
         python=python,
         tensorflow=tensorflow,
     )

@@ -80,17 +80,22 @@ class Host:
 
     def read_text(self, path: str, limit_bytes: int = 1 << 20) -> str:
         """Return the first limit_bytes of a file as text. Raises OSError; a FIFO or device does not block."""
+        return self.read_bytes(path, limit_bytes).decode("utf-8", "replace")
+
+    def read_bytes(self, path: str, limit_bytes: int = 1 << 20, offset: int = 0) -> bytes:
+        """Return limit_bytes of a file from an offset on. Raises OSError; a FIFO or device does not block."""
         descriptor = os.open(self.resolve(path), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 raise OSError(f"{path} is not a regular file")
+            os.lseek(descriptor, offset, os.SEEK_SET)
             chunks: list[bytes] = []
             while limit_bytes > 0 and (chunk := os.read(descriptor, limit_bytes)):
                 chunks.append(chunk)
                 limit_bytes -= len(chunk)
         finally:
             os.close(descriptor)
-        return b"".join(chunks).decode("utf-8", "replace")
+        return b"".join(chunks)
 
     def list_dir(self, path: str) -> list[str]:
         """Return the sorted names in a folder. Raises OSError."""

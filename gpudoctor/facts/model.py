@@ -285,7 +285,7 @@ class Library(Group, frozen=True, kw_only=True):
     origin: str = ""
     """wheel, conda, toolkit, wsl, system or other: where the file lies."""
     found_by: str = ""
-    """What leads the loader there: RPATH, LD_LIBRARY_PATH, RUNPATH, ld.so.cache, default folders; empty: nothing does."""
+    """What leads the loader there: RPATH, LD_LIBRARY_PATH, RUNPATH, ld.so.cache, default folders; empty: nothing."""
     wins: bool = False
     """The loader takes this file, of all with the same soname."""
 
