@@ -1,46 +1,17 @@
 """What TensorFlow, CUDA, cuDNN and their neighbours print, as data: one row a message.
 
 A Python module, since that loads fastest: it comes compiled. Patterns are compiled when one of their literals was seen.
-To add a message, add a row. Words belong to one message: of two that begin with the same words the earlier row wins, so
-the special comes before the general. A pattern stays on its line, and repeats wide classes with an upper bound only.
+To add a message, add a row, here or in a module of rows/. Words belong to one message: of two that begin with the same
+words the earlier row wins, so the special comes before the general. A pattern stays on its line, and repeats wide
+classes with an upper bound only.
 """
 
 from __future__ import annotations
 
-import enum
+from gpudoctor.logs.message import EventKind, Message
+from gpudoctor.logs.rows import FIRST, LAST
 
-from msgspec import Struct
-
-
-class EventKind(enum.Enum):
-    """What a message tells of the program that printed it."""
-
-    HARMLESS = "harmless"
-    GPU_USED = "gpu-used"
-    GPU_UNUSABLE = "gpu-unusable"
-    OPERATION_FAILED = "operation-failed"
-    OUT_OF_MEMORY = "out-of-memory"
-    DEGRADED = "degraded"
-    IMPORT_FAILED = "import-failed"
-    USAGE = "usage"
-
-
-class Message(Struct, frozen=True):
-    """One message.
-
-    literals: fixed parts, of which each occurrence of the message holds at least one. pattern: regular expression with
-    the parameters as named groups; empty where the literal is the message. printed_by: program or source file.
-    tensorflow: releases that print it, as a version specifier; empty where TensorFlow's release does not matter.
-    """
-
-    id: str
-    kind: EventKind
-    literals: tuple[str, ...]
-    pattern: str
-    meaning: str
-    printed_by: str
-    tensorflow: str = ""
-
+__all__ = ["MESSAGES", "EventKind", "Message"]
 
 _K = EventKind
 _GPU = (
@@ -51,6 +22,7 @@ _CUINIT = r"ailed call to cuInit: (?:INTERNAL: CUDA error: Failed call to cuInit
 _CUDA_LIBRARY = r"cudart|cublas|cublasLt|cufft|curand|cusolver|cusparse|nccl|nvJitLink|nvrtc|cupti|cudnn[\w-]{0,40}"
 
 MESSAGES: tuple[Message, ...] = (
+    *FIRST,
     # The GPU is used.
     Message(
         "created-device",
@@ -250,10 +222,22 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "out-of-memory",
         _K.OUT_OF_MEMORY,
-        ("CUDA_ERROR_OUT_OF_MEMORY", "OOM when allocating tensor", " ran out of memory trying to allocate "),
-        "",
+        (
+            "CUDA_ERROR_OUT_OF_MEMORY",
+            "OOM when allocating tensor",
+            " ran out of memory trying to allocate ",
+            "Out of memory while trying to allocate ",
+            "failed to allocate memory [Op:",
+            "SameWorkerRecvDone unable to allocate output tensor",
+        ),
+        r"OOM when allocating tensor(?: with shape ?\[(?P<shape>[\d, ]{0,80})\](?: and type (?P<type>\w{1,20}))?"
+        r"(?: on (?P<device>/[\w:/]{1,100}))?)?"
+        r"|ailed to alloc(?:ate)? (?P<size>[\d.]{1,12}[KMGT]?i?B?)[^\r\n]{0,60}? from device: CUDA_ERROR_OUT_OF_MEMORY"
+        r"|ran out of memory trying to allocate (?P<wanted>[\d.]{1,12}[KMGT]?i?B)?"
+        r"|Out of memory while trying to allocate (?P<bytes>\d{1,15})?"
+        r"|CUDA_ERROR_OUT_OF_MEMORY|failed to allocate memory|SameWorkerRecvDone",
         "The GPU's memory did not suffice.",
-        "CUDA driver, bfc_allocator.cc",
+        "CUDA driver, bfc_allocator.cc, op_kernel.cc, xla",
     ),
     Message(
         "cuda-error",
@@ -482,7 +466,7 @@ MESSAGES: tuple[Message, ...] = (
         "pip-no-distribution",
         _K.USAGE,
         ("Could not find a version that satisfies the requirement ",),
-        r"Could not find a version that satisfies the requirement (?P<requirement>(?:tensorflow|tf[_-])[\w.=<>!,~+*-]{0,80}) "
+        r"that satisfies the requirement (?P<requirement>(?:tensorflow|tf[_-])[\w.=<>!,~+*-]{0,80}) "
         r"\(from versions: (?P<versions>[^)\r\n]{0,1900})\)",
         "pip finds no release of it for this Python and platform, or has no way to the index.",
         "pip",
@@ -621,4 +605,5 @@ MESSAGES: tuple[Message, ...] = (
         "The processor can do more than this build asks of it.",
         "cpu_feature_guard.cc",
     ),
+    *LAST,
 )

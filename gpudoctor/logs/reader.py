@@ -14,9 +14,22 @@ from gpudoctor.facts.model import LogEvent
 from gpudoctor.logs.messages import MESSAGES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
+    from typing import Protocol
+
+    class Listener(Protocol):
+        """Reads what only whole lines tell, from the parts of the text that may hold it."""
+
+        OPENERS: tuple[bytes, ...]
+        """Fixed texts that begin such a part."""
+
+        def block(self, text: bytes, line: int, opened: list[int], last: bool) -> None:
+            """Take the next part of the text; line: number of its first line; opened: where openers begin in it."""
+
 
 BLOCK_BYTES = 256 * 1024
+# From here on a matcher that looks for all words at once wins over looking for each.
+MATCHER_FROM_BYTES = 64 * 1024
 # How much of a line a pattern sees before and after the fixed words.
 BEFORE_BYTES = 512
 AFTER_BYTES = 2048
@@ -27,13 +40,14 @@ PARAMETER_CHARACTERS = 200
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
 
 
-def read_log(pieces: Iterable[bytes], source: str = "") -> Iterator[LogEvent]:
+def read_log(pieces: Iterable[bytes], source: str = "", listener: Listener | None = None) -> Iterator[LogEvent]:
     """Yield the known messages of a text in the order in which they stand there. Never raises for what the bytes are.
 
     pieces: lines, blocks of a file, or any other cuts of one text; an open binary file is an iterable of lines.
     source: name of the text, copied into each event. Lines are counted from 1, at line feeds.
+    listener: is given the text as well, block by block, in the same pass.
     """
-    reader = LogReader(source)
+    reader = LogReader(source, listener)
     for piece in pieces:
         yield from reader.feed(piece)
     yield from reader.finish()
@@ -47,8 +61,10 @@ def read_text(text: str, source: str = "") -> Iterator[LogEvent]:
 class LogReader:
     """Reads one text that arrives in pieces. Events come when a block is full, and at finish()."""
 
-    def __init__(self, source: str = "") -> None:
+    def __init__(self, source: str = "", listener: Listener | None = None) -> None:
         self._source = source
+        self._listener = listener
+        self._words = _words(listener.OPENERS if listener else ())
         self._buffer = bytearray()
         self._scanned = 0  # where in the buffer the next scan starts; what lies before is context for patterns
         self._line = 1  # of that place
@@ -66,11 +82,16 @@ class LogReader:
 
     def finish(self) -> Iterator[LogEvent]:
         """Yield what the last, incomplete block holds."""
-        yield from self._scan(len(self._buffer))
+        yield from self._scan(len(self._buffer), last=True)
 
-    def _scan(self, end: int) -> Iterator[LogEvent]:
+    def _scan(self, end: int, *, last: bool = False) -> Iterator[LogEvent]:
         """Yield the messages that begin before `end`; forget what no later pattern has to see."""
+        start, first_line = self._scanned, self._line
+        opened: list[int] = []
         for position, row, length in self._candidates(end):
+            if row < 0:
+                opened.append(position - start)
+                continue
             self._count_lines(position)
             if position < self._claimed or self._hits.get(row, 0) >= HITS_PER_LINE:
                 continue
@@ -79,6 +100,8 @@ class LogReader:
             if event is not None:
                 yield event
         self._count_lines(end)
+        if self._listener is not None:
+            self._listener.block(bytes(self._buffer[start:end]), first_line, opened, last)
         drop = max(0, end - BEFORE_BYTES)
         del self._buffer[:drop]
         self._scanned -= drop
@@ -86,13 +109,14 @@ class LogReader:
 
     def _candidates(self, end: int) -> list[tuple[int, int, int]]:
         """Return (position, row, length) of every fixed text in the part to be scanned, in the order of the text."""
+        start = self._scanned
+        words = self._words
         found: list[tuple[int, int, int]] = []
-        for literal, rows in _literals():
-            length = len(literal)
-            position = self._buffer.find(literal, self._scanned, end + length - 1)
-            while position >= 0:
-                found.extend((position, row, length) for row in rows)
-                position = self._buffer.find(literal, position + length, end + length - 1)
+        part = bytes(self._buffer[start : end + words.longest - 1])
+        for word, position in words.find(part):
+            literal = words.literals[word]
+            if start + position < end:
+                found.extend((start + position, row, len(literal)) for row in words.rows[word])
         found.sort()
         return found
 
@@ -123,14 +147,54 @@ class LogReader:
         return None
 
 
+class _Words:
+    """The fixed texts of all rows, and those of a listener (row -1), with what finds them."""
+
+    def __init__(self, openers: tuple[bytes, ...]) -> None:
+        rows: dict[bytes, list[int]] = {}
+        for row, message in enumerate(MESSAGES):
+            for literal in message.literals:
+                rows.setdefault(literal.encode("utf-8"), []).append(row)
+        for opener in openers:
+            rows.setdefault(opener, []).append(-1)
+        self.literals = tuple(rows)
+        self.rows = tuple(tuple(found) for found in rows.values())
+        self.longest = max(map(len, rows))
+
+    def find(self, text: bytes) -> Iterator[tuple[int, int]]:
+        """Yield (word, position) of each occurrence, in any order; of one word they do not overlap."""
+        matcher = self._automaton if len(text) >= MATCHER_FROM_BYTES else None
+        if matcher is not None:
+            last = [0] * len(self.literals)
+            for word, position, end in matcher(text):
+                if position >= last[word]:
+                    last[word] = end
+                    yield word, position
+            return
+        for word, literal in enumerate(self.literals):
+            position = text.find(literal)
+            while position >= 0:
+                yield word, position
+                position = text.find(literal, position + len(literal))
+
+    @functools.cached_property
+    def _automaton(self) -> Callable[[bytes], list[tuple[int, int, int]]] | None:
+        return _matcher(self.literals)
+
+
 @functools.cache
-def _literals() -> tuple[tuple[bytes, tuple[int, ...]], ...]:
-    """Return each fixed text with the rows that it announces, in the order of the table."""
-    rows: dict[bytes, list[int]] = {}
-    for row, message in enumerate(MESSAGES):
-        for literal in message.literals:
-            rows.setdefault(literal.encode("utf-8"), []).append(row)
-    return tuple((literal, tuple(found)) for literal, found in rows.items())
+def _words(openers: tuple[bytes, ...]) -> _Words:
+    return _Words(openers)
+
+
+def _matcher(literals: tuple[bytes, ...]) -> Callable[[bytes], list[tuple[int, int, int]]] | None:
+    """Return what finds all words in one pass (Aho-Corasick); None where its package has no build for this machine."""
+    try:
+        from ahocorasick_rs import BytesAhoCorasick, Implementation, MatchKind
+    except ImportError:
+        return None
+    automaton = BytesAhoCorasick(literals, matchkind=MatchKind.Standard, implementation=Implementation.DFA)
+    return functools.partial(automaton.find_matches_as_indexes, overlapping=True)
 
 
 @functools.cache

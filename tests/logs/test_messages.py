@@ -7,7 +7,7 @@ import re
 import pytest
 from packaging.specifiers import SpecifierSet
 
-from gpudoctor.logs.messages import MESSAGES
+from gpudoctor.logs.messages import MESSAGES, Message
 from gpudoctor.logs.reader import read_text
 
 RTX = {"gpu_name": "NVIDIA GeForce RTX 3080 Ti", "pci_address": "0000:01:00.0", "compute_capability": "8.6"}
@@ -150,12 +150,26 @@ LINES: list[tuple[str, str, dict[str, str]]] = [
         "out-of-memory-no-failure",
         {},
     ),
-    ("Allocator (GPU_0_bfc) ran out of memory trying to allocate 2.00GiB (rounded to 2147483648)", "out-of-memory", {}),
-    ("OOM when allocating tensor with shape[32,64,224,224] and type float", "out-of-memory", {}),
-    ("failed to allocate 7.50G (8053063680 bytes) from device: CUDA_ERROR_OUT_OF_MEMORY", "out-of-memory", {}),
+    (
+        "Allocator (GPU_0_bfc) ran out of memory trying to allocate 2.00GiB (rounded to 2147483648)",
+        "out-of-memory",
+        {"wanted": "2.00GiB"},
+    ),
+    (
+        "OOM when allocating tensor with shape[32,64,224,224] and type float",
+        "out-of-memory",
+        {"shape": "32,64,224,224", "type": "float"},
+    ),
+    ("RESOURCE_EXHAUSTED: Out of memory while trying to allocate 42 bytes.", "out-of-memory", {"bytes": "42"}),
+    ("Status: CUDA_ERROR_OUT_OF_MEMORY", "out-of-memory", {}),
+    (
+        "failed to allocate 7.50G (8053063680 bytes) from device: CUDA_ERROR_OUT_OF_MEMORY",
+        "out-of-memory",
+        {"size": "7.50G"},
+    ),
     ("'cuLaunchKernel' failed with 'CUDA_ERROR_INVALID_HANDLE'", "cuda-error", {"error": "CUDA_ERROR_INVALID_HANDLE"}),
     (
-        "Could not create cudnn handle: CUDNN_STATUS_NOT_INITIALIZED",
+        "cudnn_conv: CUDNN_STATUS_NOT_INITIALIZED",
         "cudnn-status",
         {"status": "CUDNN_STATUS_NOT_INITIALIZED"},
     ),
@@ -369,7 +383,6 @@ SILENT = [
     "CUDNN_STATUS_SUCCESS and CUBLAS_STATUS_SUCCESS",
     "ImportError: libpython3.8.so.1.0: cannot open shared object file: No such file or directory",
     "I said that the kernel version does not match",
-    "kernel version seems to match DSO: 535.104.5",
     "successful cuInit",
 ]
 
@@ -387,7 +400,15 @@ def test_line_that_tells_nothing(line: str) -> None:
 
 
 def test_every_row_has_a_line() -> None:
-    assert {m.id for m in MESSAGES} == {message for _, message, _ in LINES}
+    shown = {message for _, message, _ in LINES}
+    assert shown <= {m.id for m in MESSAGES}
+    assert {m.id for m in MESSAGES if not m.example} <= shown
+
+
+@pytest.mark.parametrize("message", [m for m in MESSAGES if m.example], ids=lambda m: m.id)
+def test_a_row_recognises_its_example(message: Message) -> None:
+    events = list(read_text(f"before\n  {message.example}\r\nafter"))
+    assert {(event.message, event.line) for event in events} == {(message.id, 2)}
 
 
 def test_table_is_well_formed() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -35,6 +37,24 @@ def test_any_bytes_however_cut(text: bytes, places: list[int]) -> None:
     assert all(1 <= event.line <= last for event in whole)
     assert [event.line for event in whole] == sorted(event.line for event in whole)
     assert all(value.isprintable() for event in whole for value in event.parameters.values())
+
+
+@given(text=texts)
+@settings(deadline=None)
+def test_both_ways_to_find_words_agree(text: bytes) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reader, "MATCHER_FROM_BYTES", 10**9)
+        one_by_one = list(read_log([text]))
+        patch.setattr(reader, "MATCHER_FROM_BYTES", 0)
+        assert list(read_log([text])) == one_by_one
+
+
+def test_without_the_matcher(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ahocorasick_rs", None)
+    monkeypatch.setattr(reader, "MATCHER_FROM_BYTES", 0)
+    reader._words.cache_clear()
+    assert [e.message for e in read_text("Loaded cuDNN version 8100")] == ["loaded-cudnn"]
+    reader._words.cache_clear()
 
 
 @given(text=st.text())

@@ -1,0 +1,192 @@
+"""What Python, pip and Keras print when the environment or the program does not fit the installed TensorFlow."""
+
+from __future__ import annotations
+
+from gpudoctor.logs.message import EventKind, Message
+
+_K = EventKind
+
+ROWS = (
+    Message(
+        "pip-python-refused",
+        _K.USAGE,
+        ("requires a different Python: ", " Requires-Python "),
+        r"Package '(?P<package>tensorflow[\w-]{0,30})' requires a different Python: (?P<python>[\d.]{1,8}\d) not in "
+        r"'(?P<needed>[^'\r\n]{1,60})'",
+        "pip refuses the package on this Python.",
+        "pip",
+        example="ERROR: Package 'tensorflow' requires a different Python: 3.7.3 not in '>=3.9'",
+    ),
+    Message(
+        "wheel-not-supported",
+        _K.USAGE,
+        (" is not a supported wheel on this platform",),
+        r"(?P<wheel>[\w.+-]{1,120}\.whl) is not a supported wheel on this platform",
+        "The file is for another Python, processor or operating system.",
+        "pip",
+        example="ERROR: tensorflow-2.9.0-cp310-cp310-linux_x86_64.whl is not a supported wheel on this platform.",
+    ),
+    Message(
+        "tensorflow-hollow",
+        _K.USAGE,
+        (
+            "module 'tensorflow' has no attribute '__version__'",
+            "module 'tensorflow' has no attribute 'config'",
+            "module 'tensorflow' has no attribute 'keras'",
+            "module 'tensorflow' has no attribute 'constant'",
+            "module 'tensorflow' has no attribute 'version'",
+        ),
+        r"module 'tensorflow' has no attribute '(?P<attribute>\w{1,40})'",
+        "What is imported as tensorflow is not a whole TensorFlow: remains of one, or a file of that name.",
+        "Python",
+        example="AttributeError: module 'tensorflow' has no attribute '__version__'",
+    ),
+    Message(
+        "tensorflow-shadowed",
+        _K.USAGE,
+        ("partially initialized module 'tensorflow'", "partially initialized module 'keras'"),
+        r"partially initialized module '(?P<module>tensorflow|keras)'",
+        "A file of the user's own bears the name of the package and is imported in its place.",
+        "Python",
+        example="AttributeError: partially initialized module 'tensorflow' has no attribute 'constant' "
+        "(most likely due to a circular import)",
+    ),
+    Message(
+        "tensorflow-1-code",
+        _K.USAGE,
+        (
+            "module 'tensorflow' has no attribute 'Session'",
+            "module 'tensorflow' has no attribute 'placeholder'",
+            "module 'tensorflow' has no attribute 'ConfigProto'",
+            "module 'tensorflow' has no attribute 'contrib'",
+            "No module named 'tensorflow.contrib'",
+        ),
+        "",
+        "The program was written for TensorFlow 1.",
+        "Python",
+        example="AttributeError: module 'tensorflow' has no attribute 'placeholder'",
+    ),
+    Message(
+        "keras-import-name",
+        _K.USAGE,
+        (
+            "cannot import name '",
+            "module 'keras",
+            "No module named 'keras.",
+            "No module named 'tensorflow.keras.",
+            "No module named 'tensorflow.python.keras",
+        ),
+        r"cannot import name '(?P<name>\w{1,60})' from '(?P<module>(?:tensorflow\.(?:python\.)?)?keras[\w.]{0,80})'"
+        r"|module '(?P<owner>keras[\w.]{0,60})' has no attribute '(?P<attribute>\w{1,60})'"
+        r"|No module named '(?P<missing>(?:tensorflow\.)?(?:python\.)?keras\.[\w.]{1,80})'",
+        "A name that this Keras does not have: it is of another version than the program, or than TensorFlow.",
+        "Python",
+        example="ImportError: cannot import name 'to_categorical' from 'keras.utils' (/venv/keras/utils/__init__.py)",
+    ),
+    Message(
+        "keras-arguments",
+        _K.USAGE,
+        ("unexpected keyword argument '", "nrecognized keyword arguments passed to "),
+        r"(?:(?P<function>fit|evaluate|predict)\(\) got an unexpected keyword argument "
+        r"'(?P<argument>workers|use_multiprocessing|max_queue_size)')"
+        r"|nrecognized keyword arguments passed to \w{1,40}: "
+        r"\{?'(?P<passed>batch_input_shape|batch_shape|weights|input_length)",
+        "An argument that Keras 3 no longer takes.",
+        "Keras",
+        example="TypeError: TensorFlowTrainer.fit() got an unexpected keyword argument 'workers'",
+    ),
+    Message(
+        "keras-saved-model",
+        _K.USAGE,
+        ("Unknown layer: ", "Could not deserialize class '"),
+        r"Unknown layer: '?(?P<layer>Functional|Sequential|Dense|\w{1,40})"
+        r"|Could not deserialize class '(?P<class>\w{1,40})'",
+        "A saved model of another Keras version cannot be read.",
+        "Keras",
+        example="ValueError: Unknown layer: Functional",
+    ),
+    Message(
+        "process-illegal-instruction",
+        _K.IMPORT_FAILED,
+        ("exit code 132", "0xC000001D", "signal 4: SIGILL", "SIGILL (Illegal"),
+        r"exit code 132|0xC000001D|SIGILL",
+        "The processor met an instruction that it does not have; mostly AVX.",
+        "PyCharm, shell",
+        example="Process finished with exit code 132 (interrupted by signal 4: SIGILL)",
+    ),
+    Message(
+        "vc-runtime-missing",
+        _K.IMPORT_FAILED,
+        ("msvcp140_1.dll", "MSVCP140_1.dll", "msvcp140.dll", "MSVCP140.dll", "VCRUNTIME140", "vcruntime140"),
+        r"(?i:msvcp140(?:_1)?\.dll|vcruntime140(?:_1)?\.dll)",
+        "The Visual C++ runtime is not installed, or is too old.",
+        "Windows loader, self_check.py",
+        example="The code execution cannot proceed because MSVCP140_1.dll was not found.",
+    ),
+    Message(
+        "horovod-versions",
+        _K.USAGE,
+        ("HorovodVersionMismatchError",),
+        r"HorovodVersionMismatchError: Framework (?P<framework>\w{1,20}) installed with version (?P<built>[\w.]{1,20}) "
+        r"but found version (?P<found>[\w.]{1,20}\w)",
+        "Horovod was built for another version of the framework.",
+        "Horovod",
+        example="HorovodVersionMismatchError: Framework tensorflow installed with version 2.9.1 but "
+        "found version 2.11.0.",
+    ),
+    Message(
+        "horovod-stalled",
+        _K.OPERATION_FAILED,
+        ("Stalled ranks:", "Missing ranks:", "Stalled ops:", "HorovodInternalError"),
+        "",
+        "Some workers of a Horovod training do not take part any more.",
+        "Horovod",
+        example="Stalled ranks: 1: [DistributedAdam_Allreduce/HorovodAllreduce_grads_0]",
+    ),
+    Message(
+        "horovod-without-nccl",
+        _K.USAGE,
+        ("Horovod has not been built with NCCL", "NCCL is not available", "Horovod not built with NCCL"),
+        "",
+        "Horovod was built without NCCL.",
+        "Horovod",
+        example="ValueError: NCCL is not available: Horovod has not been built with NCCL support",
+    ),
+    Message(
+        "nccl-warning",
+        _K.OPERATION_FAILED,
+        ("NCCL WARN ",),
+        r"NCCL WARN (?P<detail>(?![^\r\n]{0,80}(?:NVLS|is disabled))[^\r\n]{1,150})",
+        "NCCL, which joins the GPUs, met a fault.",
+        "NCCL",
+        example="node1:412:498 [0] NCCL WARN Call to connect returned Connection refused, retrying",
+    ),
+    Message(
+        "mpi-failed",
+        _K.OPERATION_FAILED,
+        (
+            "ORTE was unable to reliably start",
+            "There are not enough slots available in the system",
+            "mpirun noticed that process",
+        ),
+        "",
+        "The workers of a distributed run could not be started, or one ended.",
+        "mpirun",
+        example="There are not enough slots available in the system to satisfy the 4 slots",
+    ),
+    Message(
+        "eager-on",
+        _K.SLOW,
+        (
+            "run_functions_eagerly` option is set",
+            "run_functions_eagerly(True)",
+            "run_eagerly=True",
+            "run_eagerly = True",
+        ),
+        r"run_functions_eagerly`? ?(?:option is set|\(True)|run_eagerly ?= ?True",
+        "Functions are run operation by operation and not as graphs.",
+        "tf.data, the program",
+        example="UserWarning: Even though the `tf.config.experimental_run_functions_eagerly` option is set, this "
+        "option does not apply to tf.data functions.",
+    ),
+)
