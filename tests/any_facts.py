@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from msgspec import inspect
 from msgspec.structs import replace
 
-from gpudoctor.facts.model import Facts, Gpu
+from gpudoctor.facts.model import Facts, Gpu, Group
 from tests.rule_case import base_names, facts_of
 
-T = TypeVar("T")
+T = TypeVar("T", bound=Group)
 
 # Values that rules compare, beside texts that mean nothing: only so do the properties get past the first `if`.
 TELLING = (

@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Mapping
 
-import jsonschema
+import jsonschema  # type: ignore[import-untyped]
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
