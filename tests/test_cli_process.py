@@ -142,6 +142,19 @@ def test_closed_descriptors_change_no_fact(tmp_path: Path) -> None:
     assert texts[0] == texts[1]
 
 
+def test_a_quick_check_loads_nothing_slow() -> None:
+    program = """
+import atexit, sys
+slow = ("tensorflow", "numpy", "pydantic", "pynvml", "asyncio", "http", "unittest", "PIL", "scipy")
+atexit.register(lambda: sys.stderr.write(" ".join(name for name in slow if name in sys.modules)))
+sys.argv = ["gpudoctor", "check", "--quick"]
+from gpudoctor.cli import main
+main()
+"""
+    done = subprocess.run([sys.executable, "-c", program], env=environ(), capture_output=True, check=False)
+    assert done.stderr == b""
+
+
 def children_of(pid: int) -> list[int]:
     """Return the process ids of all living descendants."""
     found = []

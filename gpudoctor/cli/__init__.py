@@ -9,19 +9,21 @@ import typer
 from gpudoctor import __version__
 from gpudoctor.cli.check import check
 from gpudoctor.cli.data import data_app
+from gpudoctor.cli.fast import Command, Group
 from gpudoctor.cli.output import hold_standard_descriptors
 from gpudoctor.cli.rules import rules
 from gpudoctor.cli.snapshot import snapshot
 
 app = typer.Typer(
     name="gpudoctor",
+    cls=Group,
     help="Tell why TensorFlow or Keras does not use the NVIDIA GPU, and how to mend it.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
 for command in (check, snapshot, rules):
-    app.command()(command)
+    app.command(cls=Command)(command)
 app.add_typer(data_app, name="data")
 
 
