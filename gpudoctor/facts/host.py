@@ -282,7 +282,7 @@ def _lines(raw: bytes) -> tuple[list[dict[str, object]], bool]:
             continue
         try:
             item = json.loads(piece)
-        except ValueError:
+        except (ValueError, RecursionError):
             clean = False
             continue
         if isinstance(item, dict):
