@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import shutil
 import sys
+import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ def collect_facts(python: str | None, quick: bool, timeout: float, tensorflow_ti
     from gpudoctor.facts.collect import collect
     from gpudoctor.facts.host import Host
 
-    with shown_progress() as progress:
+    with shown_progress() as progress, loading_ahead():
         return collect(
             Host(),
             python=python,
@@ -25,6 +26,27 @@ def collect_facts(python: str | None, quick: bool, timeout: float, tensorflow_ti
             tensorflow_seconds=tensorflow_timeout,
             progress=progress,
         )
+
+
+@contextlib.contextmanager
+def loading_ahead() -> Iterator[None]:
+    """Load what the report will need while we wait for the children that read the machine."""
+
+    def load() -> None:
+        with contextlib.suppress(Exception):  # it is raised again where it is needed
+            from gpudoctor.compat import tables
+            from gpudoctor.report import text  # noqa: F401
+            from gpudoctor.rules.registry import load_rules
+
+            load_rules()
+            tables()
+
+    thread = threading.Thread(target=load, name="loading ahead", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.join()
 
 
 @contextlib.contextmanager
