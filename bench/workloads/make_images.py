@@ -67,15 +67,15 @@ def value_noise(dice: Dice, octaves: "tuple[tuple[int, int], ...]") -> "npt.NDAr
     for cell, reach in octaves:
         points = TILE // cell + 1
         grid = (dice.bytes(points * points).reshape(points, points) - 128) * reach
-        total += stretch(stretch(grid, cell).T, cell).T // 128
+        total += stretch(stretch(grid, cell).T, cell).T >> 7
     return total.astype(np.int16)
 
 
 def stretch(grid: "Ints", cell: int) -> "Ints":
-    """Interpolate between rows: n + 1 rows become n * cell."""
+    """Interpolate between rows: n + 1 rows become n * cell. A shift divides several times faster than //."""
     step = np.arange(cell, dtype=np.int32)[None, :, None]
     between = grid[:-1, None, :] * (cell - step) + grid[1:, None, :] * step
-    return between.reshape(-1, grid.shape[1]) // cell
+    return between.reshape(-1, grid.shape[1]) >> (cell.bit_length() - 1)
 
 
 class Sheet:
@@ -116,27 +116,30 @@ class Sheet:
 
 
 def draw_cat(sheet: Sheet, x: int, y: int, r: int, dice: Dice) -> None:
-    """Draw a round head with pointed ears and stripes on the forehead."""
+    """Draw a round head with pointed ears, and stripes on forehead and cheeks."""
     tip, lean = r * dice.between(135, 165) // 100, r * dice.between(70, 95) // 100
     for side in (-1, 1):
         ear = [(x + side * lean, y - tip), (x + side * r, y - r // 8), (x + side * r // 6, y - r * 9 // 10)]
         sheet.triangle(FUR, ear)
     sheet.ellipse(FUR, x, y, r, r)
-    width = max(r // dice.between(14, 22), 1)
-    for column in (-4, -2, 0, 2, 4):
-        sheet.ellipse(MARKING, x + column * r // 9, y - r * 11 // 20, width, r * (6 - abs(column)) // 18)
+    width = max(r // dice.between(10, 14), 1)
+    for column in (-2, -1, 0, 1, 2):
+        sheet.ellipse(MARKING, x + column * r // 4, y - r * 6 // 10, width, r * (5 - abs(column)) // 14)
+    for side in (-1, 1):
+        for row in (0, 1):
+            sheet.ellipse(MARKING, x + side * r * 2 // 3, y + r * (2 + row * 4) // 15, r // 4, width)
     draw_face(sheet, x, y, r)
 
 
 def draw_dog(sheet: Sheet, x: int, y: int, r: int, dice: Dice) -> None:
     """Draw a round head with ears that hang down at the sides, and a blotch around one eye."""
-    long, drop = r * dice.between(70, 90) // 100, r * dice.between(5, 35) // 100
+    long, drop = r * dice.between(80, 100) // 100, r * dice.between(5, 35) // 100
     sheet.ellipse(FUR, x, y, r, r)
     for side in (-1, 1):
-        sheet.ellipse(MARKING, x + side * r * 11 // 12, y + drop, r * dice.between(28, 40) // 100, long)
+        sheet.ellipse(MARKING, x + side * r * 11 // 12, y + drop, r * dice.between(30, 42) // 100, long)
     eye = dice.between(0, 1) * 2 - 1
     sheet.ellipse(MARKING, x + eye * r * 2 // 5, y - r // 5, r * dice.between(24, 34) // 100, r // 3)
-    sheet.ellipse(LIGHT, x, y + r // 2, r * 2 // 5, r // 3)
+    sheet.ellipse(LIGHT, x, y + r // 2, r // 2, r * 2 // 5)
     draw_face(sheet, x, y, r)
 
 
@@ -152,7 +155,7 @@ def choose_palette(dice: Dice) -> "npt.NDArray[np.int16]":
     """Return a colour for each material: nothing about cats or dogs, so that colour cannot tell them apart."""
     fur = [dice.between(60, 200) for _ in range(3)]
     # The background differs from the fur by at least a quarter of the range, in all channels the same way.
-    away = dice.between(50, 110) * (1 if sum(fur) < 3 * 130 else -1)
+    away = dice.between(70, 120) * (1 if sum(fur) < 3 * 130 else -1)
     background = [channel + away + dice.between(-20, 20) for channel in fur]
     darker = dice.between(45, 75)
     marking = [channel - darker for channel in fur]
@@ -164,8 +167,8 @@ def draw(request: "dict[str, Any]", number: int, is_dog: bool, tiles: "Tiles") -
     dice = Dice(request["seed"], 1, number)
     width, height = request["sizes"][dice.between(0, len(request["sizes"]) - 1)]
     sheet = Sheet(width, height)
-    r = min(width, height) * dice.between(20, 34) // 100
-    x, y = dice.between(r, width - r), dice.between(r * 3 // 2, max(height - r, r * 3 // 2))
+    r = min(width, height) * dice.between(30, 40) // 100
+    x, y = dice.between(r, width - r), dice.between(min(r * 3 // 2, height // 2), height - r)
     (draw_dog if is_dog else draw_cat)(sheet, x, y, r, dice)
     planes = np.take(choose_palette(dice).T, sheet.materials, axis=1)
     planes += tiles.crop(tiles.noise, width, height, dice)
