@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gpudoctor import compat
 from gpudoctor.facts.model import Facts, Known
 from gpudoctor.findings import Applicability, Remedy
 
@@ -20,6 +21,13 @@ _BEFORE = {
     "fedora": " (enable RPM Fusion's nonfree repository first)",
     "opensuse-leap": " (add NVIDIA's repository first)",
 }
+
+
+def os_of(facts: Facts) -> compat.Os:
+    """Return the system whose driver numbers count: under WSL2 those of Windows."""
+    if isinstance(facts.host.wsl, Known):
+        return compat.Os.WSL2
+    return compat.Os.WINDOWS if facts.host.os.get() == "windows" else compat.Os.LINUX
 
 
 def install_driver(facts: Facts, *, at_least: str | None = None) -> tuple[Remedy, ...]:

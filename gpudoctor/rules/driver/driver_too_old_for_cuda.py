@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from gpudoctor import compat
 from gpudoctor.facts.model import Facts, Known, LibcudaKind
 from gpudoctor.findings import Capability, Severity
-from gpudoctor.rules.driver._install import install_driver
+from gpudoctor.rules.driver._install import install_driver, os_of
 from gpudoctor.rules.registry import Draft, Rule, rule
 from gpudoctor.rules.tensorflow._install import tensorflow_that_fits
 
@@ -32,9 +32,7 @@ def driver_too_old_for_cuda(self: Rule, facts: Facts) -> Iterator[Draft]:
     if not facts.tensorflow.cuda_build.require():
         return
     cuda = facts.tensorflow.built_with_cuda.require()
-    wsl = isinstance(facts.host.wsl, Known)
-    os = compat.Os.WSL2 if wsl else compat.Os.WINDOWS if facts.host.os.get() == "windows" else compat.Os.LINUX
-    need = compat.min_driver_for_cuda(cuda, os)
+    need = compat.min_driver_for_cuda(cuda, os_of(facts))
     if need.confidence is compat.Trust.LOW:
         raise compat.NotCovered(f"the minimum driver of CUDA {cuda} is not certain")
     if _forward_compatible(facts, cuda):

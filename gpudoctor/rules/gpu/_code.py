@@ -53,7 +53,9 @@ def another_runs(facts: Facts, gpu: Gpu) -> bool:
         if other is gpu or is_hidden(other):
             continue
         try:
-            if gpu_code(facts, other).code in RUNS:
+            # One of the same kind shares the fault, and spares nothing.
+            alike = capability_of(other)[0] == capability_of(gpu)[0]
+            if not alike and gpu_code(facts, other).code in RUNS:
                 return True
         except FactUnavailable:
             continue

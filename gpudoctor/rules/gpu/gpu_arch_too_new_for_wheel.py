@@ -6,10 +6,15 @@ from collections.abc import Iterator
 
 from gpudoctor import compat
 from gpudoctor.facts.model import Facts, Gpu
-from gpudoctor.findings import Capability, Confidence, Severity
+from gpudoctor.findings import Capability, Confidence, Remedy, Severity
+from gpudoctor.rules.driver._install import install_driver, os_of
 from gpudoctor.rules.gpu._code import another_runs, capability_of, gpu_code, is_hidden, shown_name
+from gpudoctor.rules.observed import working_gpus
 from gpudoctor.rules.registry import Draft, Rule, Scope, rule
 from gpudoctor.rules.tensorflow._install import newer_than_any_wheel, tensorflow_that_fits
+
+SLOW = "slow"
+PARTLY = "partly"
 
 
 @rule(
@@ -23,6 +28,8 @@ from gpudoctor.rules.tensorflow._install import newer_than_any_wheel, tensorflow
         "CUDA_ERROR_INVALID_PTX",
         "driver": "TensorFlow {version} has only PTX of CUDA {cuda} for {gpu}, and driver {driver} compiles PTX up to "
         "CUDA {serves} only",
+        PARTLY: "TensorFlow {version} has most of its kernels for {gpu} as PTX of CUDA {cuda} only, and driver "
+        "{driver} compiles PTX up to CUDA {serves}: kernels without native code fail",
         "none": "TensorFlow {version} has no code for {gpu}: it has {carries}",
     },
 )
@@ -38,39 +45,54 @@ def gpu_arch_too_new_for_wheel(self: Rule, facts: Facts, gpu: Gpu) -> Iterator[D
         return
     answer = gpu_code(facts, gpu)
     cc, evidence = capability_of(gpu)
-    variant = _variant(facts, answer.code, cc)
-    if variant is None:
+    variant = _variant(facts, answer, cc)
+    if variant is None or (variant == PARTLY and facts.gpus.index(gpu) in working_gpus(facts)):
         return
-    hard = variant != "slow"
+    hard = variant not in (SLOW, PARTLY)
+    by_driver = variant in (PARTLY, "driver")
     spared = is_hidden(gpu) or another_runs(facts, gpu)
-    driver, cuda = facts.driver.version.get(), facts.tensorflow.built_with_cuda.get()
+    severity = Severity.ERROR if hard else Severity.WARNING
     yield self.finding(
         (*evidence, "tensorflow.compute_capabilities", "tensorflow.version")
-        + (("driver.version", "driver.cuda_version", "tensorflow.built_with_cuda") if variant == "driver" else ()),
-        variant=variant if hard else None,
-        severity=Severity.NOTE if spared else Severity.ERROR if hard else Severity.WARNING,
+        + (("driver.version", "driver.cuda_version", "tensorflow.built_with_cuda") if by_driver else ()),
+        variant=None if variant == SLOW else variant,
+        severity=Severity.NOTE if spared else severity,
         # Reports of others, and tables, not something seen on this machine.
-        confidence=Confidence.LIKELY if variant in ("fails", "driver") else Confidence.CERTAIN,
-        remedies=() if spared else tensorflow_that_fits(facts) or newer_than_any_wheel(facts, hard=hard),
+        confidence=Confidence.LIKELY if variant == "fails" or by_driver else Confidence.CERTAIN,
+        remedies=() if spared else _remedies(facts, answer, hard=hard, by_driver=by_driver),
         version=facts.tensorflow.version.require(),
         gpu=shown_name(gpu, cc),
         carries=answer.reason.partition(" has ")[2] or answer.reason,
-        driver=driver or "",
-        cuda=cuda or "",
+        driver=facts.driver.version.get() or "of unknown version",
+        cuda=answer.ptx_cuda or facts.tensorflow.built_with_cuda.get() or "",
         serves=facts.driver.cuda_version.get() or "",
     )
 
 
-def _variant(facts: Facts, code: compat.GpuCode, cc: str) -> str | None:
-    """Return what is wrong: slow (PTX works), fails, driver (too old for this PTX), none; None if all is well."""
+def _remedies(facts: Facts, answer: compat.CodeAnswer, *, hard: bool, by_driver: bool) -> tuple[Remedy, ...]:
+    fitting = tensorflow_that_fits(facts)
+    if not by_driver:
+        return fitting or newer_than_any_wheel(facts, hard=hard)
+    cuda = answer.ptx_cuda or facts.tensorflow.built_with_cuda.require()
+    # The toolkit's own driver: enough for all of it, PTX included.
+    need = compat.min_driver_for_cuda(cuda, os_of(facts))
+    return fitting + install_driver(facts, at_least=need.toolkit_driver or need.minimum)
+
+
+def _variant(facts: Facts, answer: compat.CodeAnswer, cc: str) -> str | None:
+    """Return what is wrong: a key of the rule's variants, SLOW (PTX works), or None if all is well."""
+    code = answer.code
     if code is compat.GpuCode.PTX_KNOWN_TO_FAIL:
         return "fails"
-    if code is compat.GpuCode.PTX:
-        serves, cuda = facts.driver.cuda_version.get(), facts.tensorflow.built_with_cuda.get()
-        # Minor-version compatibility does not cover PTX: the driver must know the PTX of the wheel's own CUDA.
-        if serves and cuda and compat.cuda_release(serves)[:2] < compat.cuda_release(cuda)[:2]:
-            return "driver"
-        return "slow"
+    if code in (compat.GpuCode.PTX, compat.GpuCode.NATIVE_PARTIAL):
+        # Minor-version compatibility does not cover PTX: the driver must know the PTX that the wheel holds.
+        serves, cuda = facts.driver.cuda_version.get(), answer.ptx_cuda or facts.tensorflow.built_with_cuda.get()
+        known = serves is not None and cuda is not None
+        unread = known and compat.cuda_release(serves or "")[:2] < compat.cuda_release(cuda or "")[:2]
+        if code is compat.GpuCode.PTX:
+            return "driver" if unread else SLOW
+        # Only where the wheel was counted: the list alone does not tell how much is compiled from PTX.
+        return PARTLY if unread and answer.confidence is compat.Trust.HIGH else None
     carried = facts.tensorflow.compute_capabilities.get() or ()
     if code is compat.GpuCode.NONE and carried:
         newest = max(compat.capability(entry) for entry in carried)
