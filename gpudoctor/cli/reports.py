@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from gpudoctor.cli.options import FailOn, Format, Output
 from gpudoctor.cli.output import put, write_file
-from gpudoctor.findings import Expect, Report, Severity, Source, SourceKind
+from gpudoctor.findings import Expect, Report, Severity, Source, SourceKind, Verdict
 
 if TYPE_CHECKING:
     from gpudoctor.facts.model import Facts
@@ -19,12 +19,9 @@ MAX_WIDTH = 100
 
 def exit_status(report: Report, fail_on: FailOn) -> int:
     """Return the exit status that the output contract promises for a report."""
-    if fail_on is FailOn.NEVER:
-        return 0
-    limit = Severity[fail_on.name]
-    if any(finding.severity >= limit for finding in report.findings):
+    if fail_on is not FailOn.NEVER and any(item.severity >= Severity[fail_on.name] for item in report.findings):
         return 1
-    return 0 if report.answered else 3
+    return 3 if report.verdict is Verdict.UNKNOWN else 0
 
 
 def judge_facts(facts: Facts, source: Source, expect: Expect) -> Report:
