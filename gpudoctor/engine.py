@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from gpudoctor import __version__
-from gpudoctor.facts.model import Facts, FactUnavailable, Gpu, Known
+from gpudoctor.facts.model import FactAbsent, Facts, FactUnavailable, Gpu, Known
 from gpudoctor.facts.paths import full_path, look_up
 from gpudoctor.findings import (
     Capability,
@@ -40,6 +40,7 @@ class RuleRun(Struct, frozen=True, kw_only=True):
     findings: tuple[Finding, ...]
     error: str = ""
     skipped: str = ""
+    applicable: bool = True
 
 
 def judge(
@@ -79,15 +80,17 @@ def run_rule(rule: Rule, facts: Facts) -> RuleRun:
         targets = [(index, (facts, gpu)) for index, gpu in enumerate(facts.gpus)]
     findings: list[Finding] = []
     skipped: list[str] = [] if targets else ["no GPU is known"]
+    unread = not targets
     for gpu, arguments in targets:
         try:
             findings.extend(_finding(rule, draft, facts, gpu) for draft in rule.check(rule, *arguments))
         except FactUnavailable as exc:
             skipped.append(str(exc))
+            unread = unread or not isinstance(exc, FactAbsent)
         except Exception as exc:  # noqa: BLE001 (a broken rule must not hide the others)
             return RuleRun(rule=rule, findings=tuple(findings), error=repr(exc))
     reasons = "; ".join(dict.fromkeys(skipped))
-    return RuleRun(rule=rule, findings=tuple(findings), skipped=reasons)
+    return RuleRun(rule=rule, findings=tuple(findings), skipped=reasons, applicable=unread or not skipped)
 
 
 def _finding(rule: Rule, draft: Draft, facts: Facts, gpu: int | None) -> Finding:
@@ -223,7 +226,7 @@ def _check_result(run: RuleRun, findings: list[Finding]) -> CheckResult:
     if any(finding.severity >= Severity.WARNING for finding in own):
         return CheckResult(rule=run.rule.id, outcome=Outcome.FAIL, reason=notes)
     if run.skipped and not own:
-        return CheckResult(rule=run.rule.id, outcome=Outcome.SKIP, reason=run.skipped)
+        return CheckResult(rule=run.rule.id, outcome=Outcome.SKIP, reason=run.skipped, applicable=run.applicable)
     return CheckResult(rule=run.rule.id, outcome=Outcome.PASS, reason=notes)
 
 

@@ -136,6 +136,8 @@ class CheckResult(Struct, frozen=True, kw_only=True):
     rule: str
     outcome: Outcome
     reason: str = ""
+    applicable: bool = True
+    """False where it was skipped since what it looks at does not exist here: nothing is unread then."""
 
 
 class Expect(enum.Enum):

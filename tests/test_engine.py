@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from gpudoctor import engine
-from gpudoctor.facts.model import Computation, Device, Facts, Gpu, Known, Unknown
+from gpudoctor.facts.model import Absent, Computation, Device, DriverFacts, Facts, Gpu, Known, Unknown
 from gpudoctor.findings import (
     Capability,
     Confidence,
@@ -279,6 +279,17 @@ def test_an_unknown_fact_of_one_gpu_does_not_hide_the_other() -> None:
     assert (only(report).message, only(report).gpu) == ("T4", 1)
     alone = judged(made, facts=Facts(gpus=facts.gpus[:1]))
     assert (alone.checks[0].outcome, alone.checks[0].reason) == (Outcome.SKIP, "no answer")
+
+
+def test_what_does_not_exist_is_not_what_could_not_be_read() -> None:
+    def asking(self: Rule, facts: Facts) -> Iterator[Draft]:
+        yield self.finding((), version=facts.driver.version.require())
+
+    made = rule(Severity.ERROR, message="{version}")(asking)
+    absent = judged(made, facts=Facts(driver=DriverFacts(version=Absent("/sys")))).checks[0]
+    unknown = judged(made, facts=Facts()).checks[0]
+    assert (absent.outcome, absent.reason, absent.applicable) == (Outcome.SKIP, "there is none (/sys)", False)
+    assert (unknown.outcome, unknown.reason, unknown.applicable) == (Outcome.SKIP, "not read", True)
 
 
 def test_a_rule_about_gpus_is_skipped_where_none_is_known() -> None:

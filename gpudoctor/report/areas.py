@@ -132,7 +132,9 @@ def _gpu(gpu: Gpu, number: int) -> str:
 def _gpus(report: Report) -> tuple[bool, list[str]]:
     gpus, pci = report.facts.gpus, report.facts.host.pci_gpus
     if gpus:
-        return True, [_gpu(gpu, number) for number, gpu in enumerate(gpus)]
+        # A GPU that only the PCI bus tells of is there; how it is, nobody could ask.
+        asked = any(isinstance(gpu.name, Known) for gpu in gpus)
+        return asked, [_gpu(gpu, number) for number, gpu in enumerate(gpus)]
     if isinstance(pci, Known) and not pci.value:
         return False, ["none on the PCI bus"]
     return False, [_why(pci)]
@@ -181,7 +183,7 @@ def _tensorflow(report: Report) -> tuple[bool, list[str]]:
 
 def _processes(report: Report) -> tuple[bool, list[str]]:
     lines = []
-    known = True
+    known = bool(report.facts.gpus)
     for number, gpu in enumerate(report.facts.gpus):
         processes = gpu.processes
         if not isinstance(processes, Known):

@@ -48,6 +48,12 @@ class _Page:
     def paragraph(self, text: str, indent: int = 2, style: str = "") -> None:
         self.console.print(Padding(Text(clean(text), style=style), (0, 0, 0, indent), expand=False))
 
+    def item(self, number: int, text: str) -> None:
+        mark = f"  {number}. "
+        lines = Text(clean(text)).wrap(self.console, max(20, self.console.width - len(mark)))
+        for position, line in enumerate(lines):
+            self.console.print(Text.assemble(" " * len(mark) if position else mark, line), soft_wrap=True)
+
     def command(self, text: str) -> None:
         # Never broken over lines: it has to survive being pasted.
         self.console.print(Text(f"       {clean(text)}", style="bold"), soft_wrap=True)
@@ -80,7 +86,9 @@ def render(
     _remedies(page, report.remedies)
     if verbose:
         _checks(page, report)
-    _not_read(page, report)
+    else:
+        _not_read(page, report)
+    _broken(page, report)
     _verdict(page, report)
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
 
@@ -127,7 +135,7 @@ def _remedies(page: _Page, remedies: tuple[Remedy, ...]) -> None:
     page.heading(("What to do", "bold"), (" (any one of these)" if _alternatives(remedies) else "", ""))
     for number, remedy in enumerate(remedies, 1):
         hint = _HINTS[remedy.applicability] if remedy.commands else ""
-        page.paragraph(f"{number}. {remedy.summary}{hint}")
+        page.item(number, f"{remedy.summary}{hint}")
         for command in remedy.commands:
             page.command(command)
         page.paragraph(f"mends {', '.join(remedy.fixes)}", indent=5, style="dim")
@@ -154,19 +162,23 @@ def _checks(page: _Page, report: Report) -> None:
 
 
 def _not_read(page: _Page, report: Report) -> None:
-    broken = [check for check in report.checks if check.outcome is Outcome.ERROR]
     # A machine without a GPU has nothing more to be asked about it.
     moot = any(item.severity is Severity.ERROR and item.area == "hardware" for item in report.findings)
     reasons: dict[str, list[str]] = {}
     for check in report.checks:
-        if check.outcome is Outcome.SKIP and not moot:
+        if check.outcome is Outcome.SKIP and check.applicable and not moot:
             reasons.setdefault(check.reason, []).append(check.rule)
     if reasons:
         page.heading(("Could not be checked", "bold"))
         for reason, rules in reasons.items():
             page.paragraph(f"{', '.join(rules)}: {reason}", style="dim")
-    for check in broken:
-        page.paragraph(f"{check.rule} ended in an error of gpudoctor itself, please report it: {check.reason}")
+
+
+def _broken(page: _Page, report: Report) -> None:
+    for check in report.checks:
+        if check.outcome is Outcome.ERROR:
+            page.heading(("Please report this", "bold"))
+            page.paragraph(f"{check.rule} ended in an error of gpudoctor itself: {check.reason}")
 
 
 def _verdict(page: _Page, report: Report) -> None:
