@@ -6,8 +6,8 @@ from functools import cache
 
 from gpudoctor.compat.bundle import NotCovered, load
 from gpudoctor.compat.releases import cuda_of, tested_build, wheel
-from gpudoctor.compat.rows import CudaLibrary, Cudnn, LibraryUse, Trust
-from gpudoctor.compat.versions import cuda_release, version
+from gpudoctor.compat.rows import CudaArch, CudaLibrary, Cudnn, LibraryUse, Trust
+from gpudoctor.compat.versions import capability, cuda_release, version
 
 CUDNN = "cudnn"
 PARTS = 2
@@ -28,9 +28,7 @@ def required_libraries(tensorflow: str) -> tuple[str, ...]:
         and (not row.to_tensorflow or have <= version(row.to_tensorflow).release)
     )
     if not found:
-        raise NotCovered(
-            f"TensorFlow {tensorflow} is linked to its CUDA libraries: they are in no table"
-        )
+        raise NotCovered(f"TensorFlow {tensorflow} is linked to its CUDA libraries: they are in no table")
     return found
 
 
@@ -89,6 +87,31 @@ def cudnn_lowest_capability(cudnn: str, cuda_major: int) -> tuple[str, str]:
         raise NotCovered(f"what cuDNN {cudnn} for CUDA {cuda_major} has code for is not in the tables")
     row = max(same_major, key=lambda row: version(row.first))
     return row.lowest_cc, table.source_of(row)
+
+
+def cudnn_first_without(compiled: str, cuda_major: int, capabilities: tuple[str, ...]) -> str | None:
+    """The first cuDNN release from `compiled` on, of its major version, that has no code for one of these GPUs."""
+    low, rows = version(compiled), load(Cudnn).rows
+    dropping = [
+        row
+        for row in rows
+        if row.cuda_major == cuda_major
+        and row.confidence is not Trust.LOW
+        and version(row.first) > low
+        and version(row.first).major == low.major
+        and any(capability(cc) < capability(row.lowest_cc) for cc in capabilities)
+    ]
+    first = min(dropping, key=lambda row: version(row.first), default=None)
+    return None if first is None else first.first.removesuffix(".0")
+
+
+def highest_capability(cuda: str) -> tuple[str, str]:
+    """The highest compute capability that a CUDA toolkit compiles for, and the source; raises NotCovered."""
+    release, table = cuda_release(cuda)[:PARTS], load(CudaArch)
+    for row in table.rows:
+        if cuda_release(row.cuda)[:PARTS] == release and row.confidence is not Trust.LOW:
+            return row.highest_cc, table.source_of(row)
+    raise NotCovered(f"what CUDA {cuda} compiles for is not in the tables of {table.retrieved}")
 
 
 def cuda_of_build(tensorflow: str, package: str, platform: str, built_with: str | None) -> str:

@@ -12,6 +12,7 @@ from gpudoctor.findings import Finding, Report, Severity
 MIB = 1024 * 1024
 GIB = 1024 * MIB
 _MAX_PROCESSES = 5
+_SHOWN_LIBRARIES = ("cudart", "cudnn", "cublas", "cufft", "curand", "cusolver", "cusparse", "nccl")
 
 
 class State(enum.Enum):
@@ -141,12 +142,19 @@ def _gpus(report: Report) -> tuple[bool, list[str]]:
 
 
 def _libraries(report: Report) -> tuple[bool, list[str]]:
+    """Tell the libraries that win; those that only others need, and parts of cuDNN, would make it a long list."""
     found = report.facts.libraries.found
     if not isinstance(found, Known):
-        return False, ["not read"]
-    winners = [item for item in found.value if item.wins]
-    texts = [f"{item.name} {item.version.get() or '(version unknown)'}" for item in winners]
-    return bool(texts), [", ".join(texts) or "none found"]
+        return False, [_why(found)]
+    shown = [item for item in found.value if item.name in _SHOWN_LIBRARIES]
+    shown.sort(key=lambda item: _SHOWN_LIBRARIES.index(item.name))
+    winners = [item for item in shown if item.wins]
+    names = {item.name for item in winners}
+    apart = dict.fromkeys(item.name for item in shown if not item.found_by and item.name not in names)
+    lines = [_join(*(f"{item.name} {item.version.get() or item.soname}" for item in winners))] if winners else []
+    if apart:
+        lines.append(f"where the loader does not look: {', '.join(apart)}")
+    return bool(winners), lines or ["none found"]
 
 
 def _python(report: Report) -> tuple[bool, list[str]]:

@@ -65,7 +65,9 @@ def read_libraries(host: Host, python: PythonFacts, tensorflow: TensorFlowFacts)
     if not host.is_real and not host.exists(location):
         return _unread(Unknown(f"{location} is not below the folder that stands for this machine"))
     files, version, variables = Files(host, python), tensorflow.version.get() or "", python.environment.get() or {}
-    own = _opener(files, location, version)
+    own = _opener(files, location, version, python.prefix.get())
+    if own is None:
+        return _unread(Unknown("TensorFlow's own library was not found: where it looks for others is not known"))
     found = _in_order(files, _places(own, variables), _cached(host, own.machine))
     found += _needed_by(files, found)
     found += _not_searched(files, found, python)
@@ -83,12 +85,14 @@ def _unread(reason: object) -> LibraryFacts:
     return LibraryFacts(found=unknown, ptxas=unknown, ptxas_version=unknown, libdevice=unknown)
 
 
-def _opener(files: Files, location: str, version: str) -> elf.SearchPath:
+def _opener(files: Files, location: str, version: str, prefix: str | None) -> elf.SearchPath | None:
     """Return the search path of the library of TensorFlow that opens the CUDA libraries, with folders in full."""
     numbers = tuple(int(n) for n in re.findall(r"\d+", version)[:2])
     names = OPENERS if not numbers or numbers >= FRAMEWORK_SINCE else (OPENER_BEFORE_2_11, *OPENERS)
-    found = (files.search_path(f"{location}/{name}") for name in names)
-    return next((paths for paths in found if paths is not None), elf.SearchPath())
+    paths = [f"{location}/{name}" for name in names]
+    if prefix is not None:  # conda-forge's builds keep it there
+        paths.append(f"{prefix}/lib/{OPENERS[0]}")
+    return next((found for path in paths if (found := files.search_path(path)) is not None), None)
 
 
 def _places(own: elf.SearchPath, variables: dict[str, str]) -> list[Place]:

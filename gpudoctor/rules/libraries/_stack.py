@@ -1,0 +1,183 @@
+"""What the installed TensorFlow asks of the CUDA libraries, and what of it the loader finds."""
+
+from __future__ import annotations
+
+import re
+
+from msgspec import Struct
+
+from gpudoctor import compat
+from gpudoctor.facts.model import Facts, FactUnavailable, Known, Library, LogEvent
+from gpudoctor.findings import Evidence
+from gpudoctor.rules.gpu._code import platform_of
+from gpudoctor.rules.python._state import events
+
+CUDNN = "cudnn"
+NAMED = ("library-not-loaded", "library-not-found", "cuda-library-not-linked")
+NO_GPU_LIBRARY = re.compile(r"libcuda\.so|libnvinfer|libcudnn_")
+
+
+class Need(Struct, frozen=True):
+    """One library that TensorFlow opens, by the name that it asks for."""
+
+    library: str
+    soname: str
+
+    @property
+    def is_cudnn(self) -> bool:
+        """Whether it is cuDNN, which comes apart from CUDA."""
+        return self.library.startswith(CUDNN)
+
+
+class Lack(Struct, frozen=True, kw_only=True):
+    """What TensorFlow does not find. needs is empty where its log tells of a lack and names no library."""
+
+    needs: tuple[Need, ...] = ()
+    named_by: tuple[LogEvent, ...] = ()
+    """Events of the log that tell it; empty where files do."""
+    elsewhere: tuple[Library, ...] = ()
+    """Libraries of the right name where the loader does not look: one for each need, or none at all."""
+    other_cuda: Library | None = None
+    """A CUDA runtime of another major version that the loader finds instead."""
+
+    @property
+    def cuda(self) -> tuple[Need, ...]:
+        """The needs without cuDNN."""
+        return tuple(need for need in self.needs if not need.is_cudnn)
+
+
+def cuda_of(facts: Facts) -> str:
+    """Return the CUDA release that the installed TensorFlow was built with. Raises FactUnavailable."""
+    return compat.cuda_of_build(
+        facts.tensorflow.version.require(),
+        facts.tensorflow.distribution.get() or "tensorflow",
+        platform_of(facts),
+        facts.tensorflow.built_with_cuda.get(),
+    )
+
+
+def cuda_major(facts: Facts) -> int:
+    """Return its major number. Raises FactUnavailable."""
+    return compat.cuda_release(cuda_of(facts))[0]
+
+
+def cudnn_major(facts: Facts) -> int:
+    """Return the major version of cuDNN that TensorFlow was built with. Raises FactUnavailable."""
+    built_with = facts.tensorflow.built_with_cudnn.get() or compat.compiled_cudnn(facts.tensorflow.version.require())
+    return compat.cuda_release(built_with)[0]
+
+
+def compiled_cudnn(facts: Facts) -> str:
+    """Return the cuDNN that the installed TensorFlow was compiled with, of an official build: others choose their own.
+
+    Raises FactUnavailable.
+    """
+    version, built_with = facts.tensorflow.version.require(), facts.tensorflow.built_with_cuda.get()
+    told = compat.compiled_cudnn(version)
+    row = compat.wheel(version, facts.tensorflow.distribution.get() or "tensorflow", platform_of(facts))
+    if built_with is not None and row.cuda and built_with not in (row.cuda_raw, row.cuda):
+        raise compat.NotCovered(f"this TensorFlow {version} is no official build: its cuDNN is not known")
+    if compat.cuda_release(told)[0] != cudnn_major(facts):
+        raise compat.NotCovered(f"this TensorFlow {version} is built with another cuDNN than the official build")
+    return told
+
+
+def needs(facts: Facts) -> tuple[Need, ...]:
+    """Return the libraries without which TensorFlow leaves all GPUs out. Raises FactUnavailable."""
+    if facts.host.os.get() not in (None, "linux"):
+        raise FactUnavailable("CUDA libraries are looked for on Linux only")
+    cuda, found = cuda_of(facts), []
+    for library in compat.required_libraries(facts.tensorflow.version.require()):
+        soname = f"libcudnn.so.{cudnn_major(facts)}" if library == CUDNN else compat.cuda_soname(library, cuda)
+        if soname is not None:
+            found.append(Need(library, soname))
+    return tuple(found)
+
+
+def winner(facts: Facts, soname: str) -> Library | None:
+    """Return the file that the loader takes for a name, None if it finds none. Raises FactUnavailable."""
+    return next((item for item in facts.libraries.found.require() if item.soname == soname and item.wins), None)
+
+
+def candidates(facts: Facts, soname: str) -> tuple[Library, ...]:
+    """Return all files of a name, those that the loader finds first. Raises FactUnavailable."""
+    return tuple(item for item in facts.libraries.found.require() if item.soname == soname)
+
+
+def gpu_listed(facts: Facts) -> bool:
+    """Whether TensorFlow lists a GPU, here or in a log: then it found all that it needs for that."""
+    listed = any(device.kind == "GPU" for device in facts.tensorflow.devices.get() or ())
+    return listed or bool(events(facts, "created-device"))
+
+
+def lack(facts: Facts) -> Lack | None:
+    """Return what TensorFlow does not find, None if it finds all. Raises FactUnavailable."""
+    if gpu_listed(facts):
+        return None
+    named = tuple(e for e in events(facts, *NAMED) if not NO_GPU_LIBRARY.match(e.parameters.get("library", "")))
+    unnamed = events(facts, "cannot-dlopen")
+    if not isinstance(facts.libraries.found, Known):
+        if not named and not unnamed:
+            unnamed = _no_runtime(facts)
+        if not named and not unnamed:
+            facts.libraries.found.require()
+        return Lack(needs=_of_names(named), named_by=named or unnamed)
+    missing = tuple(need for need in needs(facts) if winner(facts, need.soname) is None)
+    if not missing:
+        told = tuple(need for need in _of_names(named) if need.soname in {n.soname for n in needs(facts)})
+        return Lack(needs=told, named_by=named if told else unnamed) if told or unnamed else None
+    there = [candidates(facts, need.soname)[:1] for need in missing]
+    return Lack(
+        needs=missing,
+        elsewhere=tuple(item[0] for item in there) if all(there) else (),
+        other_cuda=_other_cuda(facts, missing) if not all(there) else None,
+    )
+
+
+def _no_runtime(facts: Facts) -> tuple[LogEvent, ...]:
+    """Return the message about libcudart, which every start without it prints: it counts where there is a GPU."""
+    return events(facts, "cudart-not-loaded") if facts.gpus or isinstance(facts.driver.version, Known) else ()
+
+
+def _of_names(named: tuple[LogEvent, ...]) -> tuple[Need, ...]:
+    sonames = dict.fromkeys(event.parameters.get("library", "") for event in named)
+    return tuple(
+        Need(match[1], soname) for soname in sonames if (match := re.match(r"lib([A-Za-z]+)(?:\.so|_)", soname))
+    )
+
+
+def _other_cuda(facts: Facts, missing: tuple[Need, ...]) -> Library | None:
+    """Return the runtime of another CUDA major version that is there in place of the right one."""
+    if not any(need.library == "cudart" for need in missing):
+        return None
+    major = cuda_major(facts)
+    found = facts.libraries.found.require()
+    return next((i for i in found if i.name == "cudart" and i.wins and i.cuda_major not in (None, major)), None)
+
+
+def shown(facts: Facts, *libraries: Library | None) -> tuple[Evidence, ...]:
+    """Return libraries as evidence; without any, which ones of the runtime and cuDNN the loader finds."""
+    source = facts.libraries.found.source if isinstance(facts.libraries.found, Known) else "files"
+    named = [item for item in libraries if item is not None]
+    if not named and isinstance(facts.libraries.found, Known):
+        found = [item for item in facts.libraries.found.value if item.wins and item.name in ("cudart", CUDNN)]
+        told = ", ".join(_told(item) for item in found) or "no CUDA runtime and no cuDNN"
+        return (Evidence(fact="libraries.found", value=told, source=source),)
+    return tuple(Evidence(fact="libraries.found", value=_told(item), source=source) for item in named)
+
+
+def _told(library: Library) -> str:
+    version = library.version.get()
+    how = library.found_by or "the loader does not look there"
+    return f"{library.path}{f' {version}' if version else ''} ({how})"
+
+
+def folder_of(library: Library) -> str:
+    """Return the folder of a library."""
+    return library.path.rpartition("/")[0]
+
+
+def listed(words: tuple[str, ...]) -> str:
+    """Return words as they stand in a sentence: a, b and c."""
+    words = tuple(dict.fromkeys(words))
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)

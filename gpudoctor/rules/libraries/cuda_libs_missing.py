@@ -1,0 +1,61 @@
+"""cuda-libs-missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gpudoctor.facts.model import Facts
+from gpudoctor.findings import Capability, Confidence, Severity
+from gpudoctor.rules.libraries._remedies import bring_libraries, lead_loader
+from gpudoctor.rules.libraries._stack import Lack, folder_of, lack, listed, needs, shown
+from gpudoctor.rules.python._state import seen
+from gpudoctor.rules.registry import Draft, Rule, rule
+
+
+@rule(
+    Severity.ERROR,
+    breaks=Capability.CUDA_LIBS,
+    message="{count} of the {all} CUDA libraries that TensorFlow {version} opens are not found: {names}",
+    variants={
+        "one": "the CUDA library {names}, which TensorFlow {version} opens, is not found",
+        "elsewhere": "TensorFlow {version} does not find {names}: the loader does not look in {folders}",
+        "log": "TensorFlow could not load {names}",
+        "unnamed": "TensorFlow could not load at least one of its CUDA libraries, and its log does not name it",
+        "cudart": "TensorFlow could not load the CUDA runtime library (libcudart)",
+    },
+)
+def cuda_libs_missing(self: Rule, facts: Facts) -> Iterator[Draft]:
+    """A CUDA library that TensorFlow opens is not found.
+
+    Why it matters: without one of them TensorFlow leaves all GPUs out and runs on the CPU; from 2.16 on its message
+    does not say which one it was. `pip install tensorflow` alone brings none of them.
+    How to fix: install them beside TensorFlow (the extra and-cuda, from 2.14 on), or lead the loader to where they are.
+    """
+    if facts.tensorflow.cuda_build.get() is False:
+        return
+    found = lack(facts)
+    if found is None or found.other_cuda is not None or (found.needs and not found.cuda):
+        return
+    variant = _variant(found)
+    folders = tuple(dict.fromkeys(folder_of(item) for item in found.elsewhere))
+    yield self.finding(
+        (*shown(facts, *found.elsewhere), "tensorflow.version", "tensorflow.built_with_cuda", *seen(found.named_by)),
+        variant=variant,
+        confidence=Confidence.LIKELY if variant in ("unnamed", "cudart") else Confidence.CERTAIN,
+        remedies=(lead_loader(facts, folders),) if folders else bring_libraries(facts),
+        version=facts.tensorflow.version.get() or "",
+        names=listed(tuple(need.soname for need in found.needs)),
+        count=len(found.needs),
+        all=0 if found.named_by else len(needs(facts)),
+        folders=listed(folders),
+    )
+
+
+def _variant(found: Lack) -> str | None:
+    if found.named_by:
+        if found.needs:
+            return "log"
+        return "cudart" if all(event.message == "cudart-not-loaded" for event in found.named_by) else "unnamed"
+    if found.elsewhere:
+        return "elsewhere"
+    return "one" if len(found.needs) == 1 else None

@@ -1,0 +1,42 @@
+"""cudnn-cuda-mismatch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gpudoctor.facts.model import Facts
+from gpudoctor.findings import Capability, Confidence, Severity
+from gpudoctor.rules.libraries._remedies import bring_cudnn
+from gpudoctor.rules.libraries._stack import cuda_major, cudnn_major, shown, winner
+from gpudoctor.rules.registry import Draft, Rule, rule
+
+
+@rule(
+    Severity.ERROR,
+    breaks=Capability.CUDNN,
+    needs=(Capability.CUDA_LIBS,),
+    message="cuDNN {have} is built for CUDA {cudnn_cuda}, and TensorFlow {version} loads the libraries of CUDA {cuda}",
+)
+def cudnn_cuda_mismatch(self: Rule, facts: Facts) -> Iterator[Draft]:
+    """The cuDNN that is found is built for another major CUDA version than TensorFlow's.
+
+    Why it matters: cuDNN comes once for each major version of CUDA, under the same file name. It looks for the cuBLAS
+    of its own CUDA version, and its first operation fails where only the other is there.
+    How to fix: uninstall the wrong one and install the cuDNN whose name ends in TensorFlow's CUDA version (-cu12).
+    """
+    if not facts.tensorflow.cuda_build.require():
+        return
+    cuda = cuda_major(facts)
+    library = winner(facts, f"libcudnn.so.{cudnn_major(facts)}")
+    if library is None or library.cuda_major in (None, cuda):
+        return
+    yield self.finding(
+        (*shown(facts, library), "tensorflow.built_with_cuda", "python.packages"),
+        # By the name of its package; the file itself does not tell.
+        confidence=Confidence.LIKELY,
+        remedies=bring_cudnn(facts),
+        have=library.version.get() or "",
+        cudnn_cuda=library.cuda_major or "",
+        version=facts.tensorflow.version.require(),
+        cuda=cuda,
+    )

@@ -1,0 +1,71 @@
+"""cudnn-missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gpudoctor.facts.model import Facts, Library
+from gpudoctor.findings import Capability, Severity
+from gpudoctor.rules.libraries._remedies import bring_cudnn, lead_loader
+from gpudoctor.rules.libraries._stack import cudnn_major, folder_of, lack, listed, shown
+from gpudoctor.rules.python._state import events, seen
+from gpudoctor.rules.registry import Draft, Rule, rule
+
+
+@rule(
+    Severity.ERROR,
+    breaks=Capability.CUDNN,
+    needs=(Capability.CUDA_LIBS,),
+    message="TensorFlow {version} finds its CUDA libraries, but not cuDNN: {names} is not found",
+    variants={
+        "other": "TensorFlow {version} opens {names}, and cuDNN {have} is there instead",
+        "elsewhere": "TensorFlow {version} does not find {names}: the loader does not look in {folders}",
+        "log": "TensorFlow could not load {names}",
+        "part": "cuDNN is there, and a part of it cannot be loaded: {names}",
+    },
+)
+def cudnn_missing(self: Rule, facts: Facts) -> Iterator[Draft]:
+    """Only cuDNN is not found; the CUDA libraries are.
+
+    Why it matters: without cuDNN TensorFlow leaves all GPUs out, whatever the program computes. cuDNN is no part of the
+    CUDA toolkit: it is installed apart.
+    How to fix: install the cuDNN of the major version that TensorFlow was built with, for the same major CUDA version.
+    """
+    if facts.tensorflow.cuda_build.get() is False:
+        return
+    parts = events(facts, "cudnn-part-missing")
+    found = lack(facts)
+    if found is None and parts:
+        names = tuple(e.parameters.get("library") or e.parameters.get("any") or "libcudnn" for e in parts)
+        yield self.finding(
+            (*shown(facts), *seen(parts)),
+            variant="part",
+            remedies=bring_cudnn(facts),
+            names=listed(names),
+        )
+        return
+    if found is None or not found.needs or found.cuda or found.other_cuda is not None:
+        return
+    other = None if found.named_by else _other(facts)
+    if other is not None and _major(other) < cudnn_major(facts):
+        return  # cudnn-too-old tells it
+    folders = tuple(dict.fromkeys(folder_of(item) for item in found.elsewhere))
+    variant = "log" if found.named_by else "elsewhere" if folders else "other" if other else None
+    yield self.finding(
+        (*shown(facts, *found.elsewhere), "tensorflow.version", "tensorflow.built_with_cudnn", *seen(found.named_by)),
+        variant=variant,
+        remedies=(lead_loader(facts, folders),) if folders else bring_cudnn(facts),
+        version=facts.tensorflow.version.get() or "",
+        names=listed(tuple(need.soname for need in found.needs)),
+        folders=listed(folders),
+        have="" if other is None else other.version.get() or other.soname,
+    )
+
+
+def _other(facts: Facts) -> Library | None:
+    """Return a cuDNN of another major version that the loader finds."""
+    return next((item for item in facts.libraries.found.get() or () if item.name == "cudnn" and item.wins), None)
+
+
+def _major(library: Library) -> int:
+    return int(library.soname.rpartition(".so.")[2].split(".", maxsplit=1)[0])

@@ -1,0 +1,79 @@
+"""cudnn-too-old."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gpudoctor import compat
+from gpudoctor.facts.model import Facts, Known
+from gpudoctor.findings import Capability, Severity
+from gpudoctor.rules.libraries._remedies import bring_cudnn
+from gpudoctor.rules.libraries._stack import compiled_cudnn, cudnn_major, gpu_listed, shown, winner
+from gpudoctor.rules.python._state import events, seen
+from gpudoctor.rules.registry import Draft, Rule, rule
+
+MINOR = 2
+
+
+@rule(
+    Severity.ERROR,
+    breaks=Capability.CUDNN,
+    needs=(Capability.CUDA_LIBS,),
+    message="cuDNN {have} is loaded, and TensorFlow was compiled with {need}: it takes the same major version with the "
+    "same or a higher minor version only",
+    variants={
+        "major": "cuDNN {have} is there, and TensorFlow {version} was compiled with {need}: a lower major version "
+        "does not do",
+    },
+)
+def cudnn_too_old(self: Rule, facts: Facts) -> Iterator[Draft]:
+    """The cuDNN that is found is older than the one that TensorFlow was compiled with.
+
+    Why it matters: TensorFlow compares the two when it first uses cuDNN, and refuses an older one: convolutions fail.
+    Another package in the same environment, PyTorch for one, often asks for the older one.
+    How to fix: install a cuDNN of the same major version with at least the minor version of the compiled one; if
+    another package needs the older one, give each package an environment of its own.
+    """
+    if facts.tensorflow.cuda_build.get() is False:
+        return
+    told = [e for e in events(facts, "cudnn-runtime-too-old") if {"loaded", "compiled"} <= e.parameters.keys()]
+    if told:
+        yield self.finding(
+            (*seen(tuple(told)), *shown(facts)),
+            remedies=bring_cudnn(facts),
+            have=told[-1].parameters["loaded"],
+            need=told[-1].parameters["compiled"],
+        )
+        return
+    if facts.host.os.get() not in (None, "linux"):
+        return
+    version, major = facts.tensorflow.version.require(), cudnn_major(facts)
+    library = winner(facts, f"libcudnn.so.{major}")
+    if library is None:
+        yield from _older_major(self, facts, version, major)
+        return
+    have, need = library.version.require(), compiled_cudnn(facts)
+    if compat.version(have).release[:MINOR] < compat.version(need).release[:MINOR]:
+        yield self.finding(
+            (*shown(facts, library), "tensorflow.version", "tensorflow.built_with_cudnn"),
+            remedies=bring_cudnn(facts),
+            have=have,
+            need=need,
+        )
+
+
+def _older_major(self: Rule, facts: Facts, version: str, major: int) -> Iterator[Draft]:
+    """Find a cuDNN of a lower major version where there is none of the right one."""
+    found = [item for item in facts.libraries.found.require() if item.name == "cudnn" and item.wins]
+    older = [item for item in found if int(item.soname.rpartition(".")[2]) < major]
+    if not older or len(older) < len(found) or gpu_listed(facts):
+        return
+    have = older[0].version
+    yield self.finding(
+        (*shown(facts, older[0]), "tensorflow.version", "tensorflow.built_with_cudnn"),
+        variant="major",
+        remedies=bring_cudnn(facts),
+        have=have.value if isinstance(have, Known) else older[0].soname.rpartition(".")[2],
+        need=compiled_cudnn(facts),
+        version=version,
+    )

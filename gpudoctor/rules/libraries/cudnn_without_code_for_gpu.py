@@ -1,0 +1,52 @@
+"""cudnn-without-code-for-gpu."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gpudoctor import compat
+from gpudoctor.facts.model import Facts, Gpu
+from gpudoctor.findings import Capability, Confidence, Severity
+from gpudoctor.rules.gpu._code import RUNS, another_runs, capability_of, gpu_code, is_hidden, shown_name
+from gpudoctor.rules.libraries._remedies import bring_cudnn
+from gpudoctor.rules.libraries._stack import cuda_major, cudnn_major, shown, winner
+from gpudoctor.rules.python._state import events, seen
+from gpudoctor.rules.registry import Draft, Rule, Scope, rule
+
+
+@rule(
+    Severity.ERROR,
+    scope=Scope.GPU,
+    breaks=Capability.CUDNN,
+    needs=(Capability.CUDA_LIBS,),
+    message="cuDNN {have} has no code for {gpu}: it starts at {lowest}",
+)
+def cudnn_without_code_for_gpu(self: Rule, facts: Facts, gpu: Gpu) -> Iterator[Draft]:
+    """The cuDNN that is found has no code for this GPU, though TensorFlow has.
+
+    Why it matters: TensorFlow lists the GPU, and the first convolution on it fails. cuDNN 9.11 dropped all GPUs below
+    compute capability 7.5; TensorFlow 2.20 and newer take the newest cuDNN 9 and still serve 6.0.
+    How to fix: install the newest cuDNN that still has code for the GPU; for Pascal and Volta that is 9.10.
+    """
+    if not facts.tensorflow.cuda_build.require():
+        return
+    cuda = cuda_major(facts)
+    library = winner(facts, f"libcudnn.so.{cudnn_major(facts)}")
+    if library is None:
+        return
+    cc, evidence = capability_of(gpu)
+    have = library.version.require()
+    lowest, _ = compat.cudnn_lowest_capability(have, cuda)
+    if compat.capability(cc) >= compat.capability(lowest) or gpu_code(facts, gpu).code not in RUNS:
+        return
+    told = events(facts, "cudnn-no-code")
+    spared = is_hidden(gpu) or another_runs(facts, gpu)
+    yield self.finding(
+        (*evidence, *shown(facts, library), "tensorflow.version", *seen(told)),
+        severity=Severity.NOTE if spared else None,
+        confidence=Confidence.CERTAIN if told else Confidence.LIKELY,
+        remedies=() if spared else bring_cudnn(facts),
+        have=have,
+        gpu=shown_name(gpu, cc),
+        lowest=lowest,
+    )
