@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpudoctor.facts.model import Facts, RunOutcome
+from gpudoctor.facts.model import Absent, Facts, FactUnavailable, RunOutcome
 from gpudoctor.findings import Applicability, Capability, Remedy, Severity
+from gpudoctor.rules.python._state import events, failed_import, imported, seen
 from gpudoctor.rules.registry import Draft, Rule, rule
 from gpudoctor.rules.tensorflow._install import pip_install
 
-_IMPORTING = "importing"
-_FAILED = {
+_WORDINGS = {
     RunOutcome.EXCEPTION: "exception",
     RunOutcome.SIGNAL: "signal",
     RunOutcome.NO_ANSWER: "hang",
     RunOutcome.EXIT: "exit",
 }
+# Old builds are linked to CUDA: without its libraries the import fails, and a rule about the libraries says so.
+_OF_LIBRARIES = ("cuda-library-not-linked",)
 
 
 @rule(
@@ -28,6 +30,7 @@ _FAILED = {
         "signal": "`import tensorflow` crashes the interpreter: it {detail}",
         "hang": "`import tensorflow` hangs: it {detail}",
         "exit": "`import tensorflow` ends the interpreter: it {detail}",
+        "log": "TensorFlow's native library did not load",
     },
 )
 def tensorflow_import_fails(self: Rule, facts: Facts) -> Iterator[Draft]:
@@ -37,24 +40,37 @@ def tensorflow_import_fails(self: Rule, facts: Facts) -> Iterator[Draft]:
     How to fix: the last lines of its log name what is missing or broken. A clean virtual environment with only
     TensorFlow in it tells whether the machine or the environment is at fault.
     """
-    run = facts.tensorflow.run.require()
-    facts.tensorflow.version.require()
-    if run.outcome not in _FAILED or not run.stage.startswith(_IMPORTING):
+    run, logged = failed_import(facts), events(facts, "native-runtime-not-loaded")
+    if run is None and logged and not imported(facts):
+        if not events(facts, *_OF_LIBRARIES):
+            yield self.finding(seen(logged), variant="log", remedies=_clean(facts))
         return
-    version = facts.tensorflow.version.require()
-    clean = Remedy(
-        summary="Install the same TensorFlow into a new virtual environment and import it there; if that works, the "
-        "old environment is at fault.",
-        commands=(
-            "python3 -m venv tf-clean",
-            pip_install("tf-clean/bin/python", f"tensorflow=={version}"),
-            "tf-clean/bin/python -c 'import tensorflow'",
-        ),
-        applicability=Applicability.SAFE,
-    )
+    facts.tensorflow.run.require()
+    if run is None:
+        return
+    if isinstance(facts.tensorflow.version, Absent):
+        raise FactUnavailable("TensorFlow is not installed")
+    if events(facts, *_OF_LIBRARIES):
+        return
     yield self.finding(
         ("tensorflow.run", "tensorflow.version", "python.executable"),
-        variant=_FAILED[run.outcome],
-        remedies=(clean,),
+        variant=_WORDINGS[run.outcome],
+        remedies=_clean(facts),
         detail=run.detail or "no reason was given",
+    )
+
+
+def _clean(facts: Facts) -> tuple[Remedy, ...]:
+    version = facts.tensorflow.version.get()
+    return (
+        Remedy(
+            summary="Install the same TensorFlow into a new virtual environment and import it there; if that works, "
+            "the old environment is at fault.",
+            commands=(
+                "python3 -m venv tf-clean",
+                pip_install("tf-clean/bin/python", f"tensorflow=={version}" if version else "tensorflow"),
+                "tf-clean/bin/python -c 'import tensorflow'",
+            ),
+            applicability=Applicability.SAFE,
+        ),
     )

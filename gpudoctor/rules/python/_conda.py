@@ -1,0 +1,29 @@
+"""What conda's list tells of TensorFlow."""
+
+from __future__ import annotations
+
+from gpudoctor import compat
+from gpudoctor.facts.model import Facts
+from gpudoctor.plan import quote
+
+NAMES = ("tensorflow", "tensorflow-base")
+# conda-forge says cpu_, Anaconda's own channel names the mathematics library of its CPU builds.
+CPU_BUILDS = ("cpu_", "mkl_", "eigen_")
+# What a driver of the last years serves, where it is not known.
+USUAL_CUDA = "12.0"
+
+
+def cpu_build(facts: Facts) -> str | None:
+    """Return name, version and build of conda's TensorFlow if it is a build for the CPU."""
+    for item in facts.python.conda_packages.get() or ():
+        if item.name in NAMES and item.build.startswith(CPU_BUILDS):
+            return f"{item.name}-{item.version}-{item.build}"
+    return None
+
+
+def install_command(facts: Facts) -> str:
+    """Return the command that makes conda install a build with CUDA."""
+    cuda = facts.driver.cuda_version.get() or USUAL_CUDA
+    prefix = facts.python.prefix.get()
+    where = f"-p {quote(prefix, compat.Os.LINUX)} " if prefix else ""
+    return f"CONDA_OVERRIDE_CUDA={cuda} conda install {where}-c conda-forge 'tensorflow=*=cuda*'"

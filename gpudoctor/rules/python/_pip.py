@@ -1,0 +1,80 @@
+"""Commands that change the packages of the target environment: for what installed them, with the interpreter's path."""
+
+from __future__ import annotations
+
+from gpudoctor import compat
+from gpudoctor.facts.model import Absent, Facts, Known
+from gpudoctor.findings import Applicability, Remedy
+from gpudoctor.plan import quote
+from gpudoctor.rules.python._state import package
+
+# Where the interpreter is not known (a pasted log): the user's own word for it.
+PYTHON = "python"
+VARIANTS = ("tensorflow", "tensorflow-cpu", "tensorflow-gpu", "tensorflow-intel", "tensorflow-macos", "tensorflow-rocm")
+
+
+def interpreter(facts: Facts) -> str:
+    """Return the interpreter as a shell word."""
+    return quote(facts.python.executable.get() or PYTHON, compat.Os.LINUX)
+
+
+def _uses_conda(facts: Facts, *names: str) -> bool:
+    """Whether conda installed one of these packages: then pip should not touch them."""
+    found = [package(facts, name) for name in names]
+    return isinstance(facts.python.prefix, Known) and any(item and item.installer == "conda" for item in found)
+
+
+def pip_commands(facts: Facts, verb: str, *words: str) -> tuple[str, ...]:
+    """Return the commands for `pip VERB WORDS`, with uv where it made the environment, with pip fetched if missing."""
+    quoted = " ".join(quote(word, compat.Os.LINUX) for word in words)
+    python = interpreter(facts)
+    if facts.python.installer.get() == "uv":
+        return (f"uv pip {verb.removesuffix(' -y')} --python {python} {quoted}",)
+    fetch = (f"{python} -m ensurepip",) if isinstance(facts.python.installer, Absent) else ()
+    return (*fetch, f"{python} -m pip {verb} {quoted}")
+
+
+def install(facts: Facts, requirement: str, summary: str, *, of: str) -> tuple[Remedy, ...]:
+    """Return the remedy that brings a package to a version. of: the package that has to change."""
+    if _uses_conda(facts, of):
+        prefix = quote(facts.python.prefix.require(), compat.Os.LINUX)
+        commands: tuple[str, ...] = (f"conda install -p {prefix} {quote(requirement, compat.Os.LINUX)}",)
+    elif facts.python.externally_managed.get():
+        return (_new_environment(facts, requirement, summary),)
+    else:
+        commands = pip_commands(facts, "install", requirement)
+    known = isinstance(facts.python.executable, Known)
+    return (
+        Remedy(
+            summary=summary,
+            commands=commands,
+            applicability=Applicability.UNSAFE if known else Applicability.MANUAL,
+        ),
+    )
+
+
+def _new_environment(facts: Facts, requirement: str, summary: str) -> Remedy:
+    """Return the remedy where the system forbids pip to change its own Python (PEP 668)."""
+    wanted = [tensorflow_again(facts) or "tensorflow", requirement]
+    words = " ".join(quote(word, compat.Os.LINUX) for word in dict.fromkeys(wanted))
+    return Remedy(
+        summary=f"{summary} The system lets pip change nothing in its own Python: use a virtual environment.",
+        commands=(f"{interpreter(facts)} -m venv tf-env", f"tf-env/bin/python -m pip install {words}"),
+        applicability=Applicability.SAFE,
+    )
+
+
+def tensorflow_again(facts: Facts, version: str | None = None) -> str | None:
+    """Return the requirement that installs the TensorFlow which is there anew, with its CUDA libraries where it can."""
+    version = version or facts.tensorflow.version.get()
+    if version is None:
+        return None
+    name = facts.tensorflow.distribution.get() or "tensorflow"
+    if name == "tf-nightly" or "dev" in version:
+        return f"tf-nightly=={version}"
+    linux = facts.host.os.get() in (None, "linux") and facts.host.machine.get() in (None, "x86_64")
+    try:
+        extra = "[and-cuda]" if linux and facts.gpus and compat.pip_route(version).extra_installs else ""
+    except compat.NotCovered:
+        extra = ""
+    return f"tensorflow{extra}=={version}"

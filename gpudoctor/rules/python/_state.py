@@ -1,0 +1,115 @@
+"""What several rules about the Python environment ask."""
+
+from __future__ import annotations
+
+from gpudoctor import compat
+from gpudoctor.facts.model import Conflict, Facts, LogEvent, Package, RunOutcome, TensorFlowRun
+from gpudoctor.findings import Evidence
+
+FAILED = (RunOutcome.EXCEPTION, RunOutcome.SIGNAL, RunOutcome.NO_ANSWER, RunOutcome.EXIT)
+IMPORTING = "importing"
+SHOWN_EVENTS = 3
+# What a failed import printed that names the package at fault.
+NAMES_THE_CAUSE = (
+    "numpy-abi",
+    "numpy-attribute-removed",
+    "protobuf-descriptors",
+    "protobuf-generated-code",
+    "protobuf-too-old",
+    "keras-backend-unknown",
+    "libstdcxx-too-old",
+    "glibc-too-old",
+    "cpu-instructions-missing",
+)
+
+
+def failed_import(facts: Facts) -> TensorFlowRun | None:
+    """Return how TensorFlow's import failed; None where it did not, or nobody tried."""
+    run = facts.tensorflow.run.get()
+    failed = run is not None and run.outcome in FAILED and run.stage.startswith(IMPORTING)
+    return run if failed else None
+
+
+def unexplained_exception(facts: Facts) -> bool:
+    """Whether TensorFlow's import raised, and nothing that it printed names the cause: then a suspicion weighs more."""
+    run = failed_import(facts)
+    return run is not None and run.outcome is RunOutcome.EXCEPTION and not events(facts, *NAMES_THE_CAUSE)
+
+
+def imported(facts: Facts) -> bool:
+    """Whether TensorFlow was seen to be imported: started here, or a log that shows it at work."""
+    run = facts.tensorflow.run.get()
+    if run is not None:
+        return run.outcome is RunOutcome.OK or (run.stage != "" and not run.stage.startswith(IMPORTING))
+    return bool(events(facts, "created-device"))
+
+
+def events(facts: Facts, *messages: str) -> tuple[LogEvent, ...]:
+    """Return the log's events of these messages, in the order of the log."""
+    return tuple(event for event in facts.tensorflow.events.get() or () if event.message in messages)
+
+
+def seen(found: tuple[LogEvent, ...]) -> tuple[Evidence, ...]:
+    """Return events as evidence: the first few."""
+    return tuple(
+        Evidence(
+            fact="tensorflow.events",
+            value=", ".join([event.message, *(f"{name} {value}" for name, value in event.parameters.items() if value)]),
+            source=f"{event.source or 'the log'}, line {event.line}",
+        )
+        for event in found[:SHOWN_EVENTS]
+    )
+
+
+def package(facts: Facts, name: str) -> Package | None:
+    """Return the installed package of a name that is loaded: the first on the search path."""
+    return next((item for item in facts.python.packages.get() or () if item.name == name), None)
+
+
+def conflict(facts: Facts, *names: str) -> Conflict | None:
+    """Return TensorFlow's own requirement of one of these packages, if it does not hold."""
+    for item in facts.python.conflicts.get() or ():
+        if item.name in names and item.package.startswith(("tensorflow", "tf-nightly", "intel-tensorflow")):
+            return item
+    return None
+
+
+def told(*items: Package | Conflict | None) -> tuple[Evidence, ...]:
+    """Return packages and requirements as evidence, each in a few words; None is left out."""
+    found = []
+    for item in items:
+        if isinstance(item, Package):
+            found.append(
+                Evidence(
+                    fact="python.packages", value=f"{item.name} {item.version}", source=item.location or "the list"
+                )
+            )
+        elif item is not None:
+            text = f"{item.package} {item.version} requires {item.name}{item.specifier}"
+            found.append(Evidence(fact="python.conflicts", value=text, source="package metadata"))
+    return tuple(found)
+
+
+def older(text: str | None, than: str) -> bool:
+    """Whether a version is known and older than another: 2.18rc0 and 2.18 are alike here."""
+    try:
+        return text is not None and compat.version(text).release < compat.version(than).release
+    except compat.NotCovered:
+        return False
+
+
+def at_least(text: str | None, bound: str) -> bool:
+    """Whether a version is known and not older than another."""
+    try:
+        return text is not None and compat.version(text).release >= compat.version(bound).release
+    except compat.NotCovered:
+        return False
+
+
+def minor(text: str | None) -> str | None:
+    """Return major and minor number: 2.16 of 2.16.1; None where they are not known."""
+    try:
+        release = compat.version(text).release if text else ()
+    except compat.NotCovered:
+        return None
+    return ".".join(map(str, release[:2])) if len(release) > 1 else None

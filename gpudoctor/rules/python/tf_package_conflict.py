@@ -1,0 +1,188 @@
+"""tf-package-conflict."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from gpudoctor.facts.model import Absent, Conflict, Facts, LogEvent, Package, PackageProblem
+from gpudoctor.findings import Applicability, Capability, Confidence, Remedy, Severity
+from gpudoctor.rules.python import _again
+from gpudoctor.rules.python._pip import install
+from gpudoctor.rules.python._state import events, failed_import, imported, seen, told, unexplained_exception
+from gpudoctor.rules.registry import Draft, Rule, rule
+
+PROVIDERS = re.compile(
+    r"(tensorflow|tf-nightly|intel-tensorflow)(-(cpu|gpu|intel|macos|rocm|aarch64|cpu-aws|avx512))?$"
+)
+# Packages with a rule of their own.
+ELSEWHERE = ("numpy", "protobuf", "keras", "keras-nightly", "tensorflow")
+REMAINS = ("hollow", "files-missing")
+
+
+@rule(
+    Severity.ERROR,
+    breaks=Capability.PYTHON,
+    message="{packages} are installed side by side: each provides `import tensorflow`, and they overwrite each other's "
+    "files",
+    variants={
+        "hidden": "{path} hides the package {name}: `import {name}` loads that file",
+        "hidden-here": "{path} hides the package {name} from scripts and notebooks that are started in this folder",
+        "remains": "TensorFlow is half removed: {path}",
+        "leftover": "pip left remains of a package that it could not remove: {path}",
+        "missing": "{package} {version} requires {name}, which is not installed",
+        "requires": "{package} {version} requires {name} {specifier}, and {installed} is installed",
+        "log": "packages of TensorFlow's family do not fit together: {package} {version} requires {requirement}, and "
+        "{installed} is installed",
+        "metadata": "the metadata of {name} are broken: pip can neither upgrade nor remove it ({path})",
+        "copies": "{name} is installed more than once: {path}",
+    },
+)
+def tf_package_conflict(self: Rule, facts: Facts) -> Iterator[Draft]:
+    """Packages of TensorFlow's family stand in each other's way.
+
+    Why it matters: two packages that provide `tensorflow` overwrite each other's files, a half-removed one leaves a
+    folder that is no TensorFlow, a script called tensorflow.py hides the real one: then the import fails, or loads
+    something else than pip says.
+    How to fix: uninstall everything that provides TensorFlow, delete what remains, and install one package. Rename a
+    script that bears the name of a package. Best start with a new virtual environment.
+    """
+    yield from _from_log(self, facts)
+    yield from _providers(self, facts)
+    for problem in facts.python.problems.require():
+        yield from _problem(self, facts, problem)
+    yield from _requirements(self, facts)
+
+
+def _providers(self: Rule, facts: Facts) -> Iterator[Draft]:
+    """Find packages that install the same folder. One without files of its own only requires the other."""
+    found: dict[str, list[Package]] = {}
+    for item in facts.python.packages.require():
+        if PROVIDERS.match(item.name) and not item.empty:
+            found.setdefault(item.location, []).append(item)
+    for items in found.values():
+        if len({item.name for item in items}) < 2:  # noqa: PLR2004 (two make a conflict)
+            continue
+        mixed = len({item.version for item in items}) > 1
+        severity = Severity.ERROR if failed_import(facts) or (mixed and not imported(facts)) else Severity.WARNING
+        works = imported(facts) and not mixed
+        yield self.finding(
+            (*told(*items), "tensorflow.distribution", "tensorflow.run"),
+            severity=Severity.NOTE if works else severity,
+            confidence=Confidence.CERTAIN if mixed or failed_import(facts) else Confidence.LIKELY,
+            remedies=_again.once(facts, tuple(item.name for item in items), _newest_stable(items)),
+            packages=" and ".join(f"{item.name} {item.version}" for item in items),
+        )
+
+
+def _newest_stable(items: list[Package]) -> str | None:
+    return _again.newest(tuple(item.version for item in items))
+
+
+def _problem(self: Rule, facts: Facts, problem: PackageProblem) -> Iterator[Draft]:
+    """Turn one problem of the environment into a finding: as bad as what comes of it."""
+    ill = failed_import(facts) is not None or isinstance(facts.tensorflow.version, Absent)
+    evidence = ("python.problems", "tensorflow.run", "tensorflow.location")
+    match problem.kind:
+        case "shadowed":
+            yield self.finding(
+                evidence, variant="hidden", remedies=_rename(problem), path=problem.detail, name=problem.name
+            )
+        case "shadowed-here":
+            yield self.finding(
+                evidence,
+                variant="hidden-here",
+                severity=Severity.WARNING,
+                confidence=Confidence.LIKELY,
+                remedies=_rename(problem),
+                path=problem.detail,
+                name=problem.name,
+            )
+        case kind if kind in REMAINS and PROVIDERS.match(problem.name):
+            works = imported(facts)
+            yield self.finding(
+                evidence,
+                variant="remains",
+                severity=Severity.NOTE if works else Severity.ERROR,
+                remedies=() if works else _again.after_removal(facts, problem),
+                path=f"{problem.detail} is there, its files are not" if kind == "hollow" else problem.detail,
+            )
+        case "leftover":
+            yield self.finding(
+                evidence,
+                variant="leftover",
+                severity=Severity.WARNING if ill and "ensorflow" in problem.name else Severity.NOTE,
+                remedies=_again.delete(facts, problem),
+                path=problem.detail,
+            )
+        case "broken-metadata" | "duplicate":
+            yield self.finding(
+                evidence,
+                variant="copies" if problem.kind == "duplicate" else "metadata",
+                severity=Severity.NOTE,
+                name=problem.name,
+                path=problem.detail,
+            )
+
+
+def _rename(problem: PackageProblem) -> tuple[Remedy, ...]:
+    summary = (
+        f"Rename {problem.detail}, and delete __pycache__ beside it; a script must not bear the name of a package."
+    )
+    return (Remedy(summary=summary, applicability=Applicability.MANUAL),)
+
+
+def _requirements(self: Rule, facts: Facts) -> Iterator[Draft]:
+    """Find requirements that do not hold. Alone they are notes: many hold by habit only."""
+    missing = {event.parameters.get("module", "").partition(".")[0] for event in events(facts, "no-module")}
+    for item in facts.python.conflicts.get() or ():
+        if item.name in ELSEWHERE:
+            continue
+        named = item.installed is None and item.name.replace("-", "_") in missing and failed_import(facts)
+        suspect = unexplained_exception(facts) and item.installed is not None
+        yield self.finding(
+            (*told(item), "tensorflow.run"),
+            variant="missing" if item.installed is None else "requires",
+            severity=Severity.ERROR if named else Severity.WARNING if suspect else Severity.NOTE,
+            confidence=Confidence.LIKELY if suspect else Confidence.CERTAIN,
+            remedies=_fulfil(facts, item),
+            package=item.package,
+            version=item.version,
+            name=item.name,
+            specifier=item.specifier,
+            installed=item.installed or "",
+        )
+
+
+def _fulfil(facts: Facts, item: Conflict) -> tuple[Remedy, ...]:
+    requirement = f"{item.name}{item.specifier}"
+    return install(facts, requirement, f"Install what {item.package} requires ({requirement}).", of=item.name)
+
+
+def _from_log(self: Rule, facts: Facts) -> Iterator[Draft]:
+    """Find what pip's resolver printed."""
+    named = [event for event in events(facts, "pip-conflict") if PROVIDERS.match(_name(event, "package"))]
+    providers = {_name(event, "package"): event.parameters["version"] for event in named}
+    if len(providers) > 1:
+        yield self.finding(
+            seen(tuple(named)),
+            remedies=_again.once(facts, tuple(providers), _again.newest(tuple(providers.values()))),
+            packages=" and ".join(f"{name} {version}" for name, version in providers.items()),
+        )
+    elif named:
+        event = next((item for item in named if _name(item, "name") not in ELSEWHERE), None)
+        if event is not None:
+            yield self.finding(
+                seen((event,)),
+                variant="log",
+                severity=Severity.NOTE if imported(facts) else Severity.WARNING,
+                confidence=Confidence.LIKELY,
+                package=event.parameters["package"],
+                version=event.parameters["version"],
+                requirement=event.parameters["requirement"],
+                installed=event.parameters["installed"],
+            )
+
+
+def _name(event: LogEvent, key: str) -> str:
+    return event.parameters.get(key, "").lower().replace("_", "-")
