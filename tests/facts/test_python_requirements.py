@@ -233,3 +233,8 @@ def test_markers_as_packaging_reads_them(conditions: list[str], words: list[str]
 @pytest.mark.parametrize("marker", ["rubbish", 'python_version >= "?"', 'nobody == "x"', ""])
 def test_markers_that_are_none(marker: str) -> None:
     assert applies(marker, {"python_version": "3.11"}) is False
+
+
+def test_the_variable_that_makes_protobuf_slow_and_tolerant_is_told(environment: Environment) -> None:
+    told_variables = look(environment, PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION="python").python.environment.require()
+    assert told_variables["PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION"] == "python"
