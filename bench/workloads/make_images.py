@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     Mask = npt.NDArray[np.bool_]
 
 TILE = 1024  # pixels; a power of two, larger than any picture
-TILES = 4
+TILES, TINTS = 3, 1
 # Cell sizes of the noise in pixels, and how far each reaches in grey levels. Photos have amplitudes near 1/frequency;
 # white noise would take twice as long to decode as a photo, a flat colour half as long.
 OCTAVES = ((256, 34), (128, 26), (64, 20), (32, 15), (16, 11), (8, 8), (4, 6), (2, 5))
@@ -67,7 +67,8 @@ def value_noise(dice: Dice, octaves: "tuple[tuple[int, int], ...]") -> "npt.NDAr
     for cell, reach in octaves:
         points = TILE // cell + 1
         grid = (dice.bytes(points * points).reshape(points, points) - 128) * reach
-        total += stretch(stretch(grid, cell).T, cell).T >> 7
+        narrow = np.ascontiguousarray(stretch(grid, cell).T)
+        total += stretch(narrow, cell) >> 7
     return total.astype(np.int16)
 
 
@@ -187,7 +188,7 @@ class Tiles:
     def __init__(self, seed: int) -> None:
         dice = Dice(seed, 0)
         self.noise = [value_noise(dice, OCTAVES) for _ in range(TILES)]
-        self.tint = [value_noise(dice, TINT_OCTAVES) for _ in range(TILES)]
+        self.tint = [value_noise(dice, TINT_OCTAVES) for _ in range(TINTS)]
 
     def crop(
         self, tiles: "list[npt.NDArray[np.int16]]", width: int, height: int, dice: Dice

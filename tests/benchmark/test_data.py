@@ -10,15 +10,15 @@ import shutil
 import subprocess
 import sys
 import time
-from collections import namedtuple
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import msgspec
 import pytest
-from gpudoctor.workloads import make_images
 from PIL import Image
 
+from bench.workloads import make_images
 from gpudoctor.benchmark import data, data_children, image_cache
 from gpudoctor.benchmark.data import DataError, DataSet, Spec, ensure
 from gpudoctor.benchmark.data_model import Progress
@@ -28,11 +28,11 @@ from tests.environments import interpreters
 
 SMALL = Spec(images=5, validation=2)
 # Of the pixels before compression. They may only change together with Spec.generator.
-SMALL_PIXELS = "19667fcf16f105cd600674e63b986174a3bd28677fdc614c6b0d786702766e1d"
+SMALL_PIXELS = "a2ebe02a609fd628d435f67e67a54906be067c17ca17b559b07b844ba7cc6a29"
 PICTURES = {
-    (0, False): "a6104f7b2d1ec89b3a94c6ba1ab9bd812ae10f5cda8ff032b5abfa9fb6a67f83",
-    (0, True): "08d6161e51ba4c7e5e23b75afb0537ac7bc8ba132ca76ef6dcf3e4758681d432",
-    (7, False): "19544330baa687a4e74723e129394e018cad794538c59277230c79c5344644ce",
+    (0, False): "0eeb8c08d815a2d4b3af3cb3c2c57d05cacb2a6362a7956d93504d0659a1e2ab",
+    (0, True): "e988c18f2df791706417440c467c5c3b923b1211227044fcf5fafe3ac319a589",
+    (7, False): "f31b0cab7d52c396c1716b35d799920123cc20b9c237428fbfbc863c6154e9bb",
 }
 WORKLOADS = ("make_images", "scan_images")
 
@@ -100,7 +100,7 @@ def test_files_are_jpegs_of_the_sizes_asked_for(made: tuple[Path, DataSet, list[
         with Image.open(file.path) as image:
             assert image.format == "JPEG"
             assert image.size in data.SIZES
-            assert [(part[1], part[2]) for part in image.layer] == [(2, 2), (1, 1), (1, 1)]  # type: ignore[attr-defined]
+            assert [(part[1], part[2]) for part in image.layer] == [(2, 2), (1, 1), (1, 1)]
 
 
 def test_progress_grows_to_the_total(made: tuple[Path, DataSet, list[Progress]]) -> None:
@@ -304,7 +304,7 @@ def test_cache_folder_that_cannot_be_written(tmp_path: Path) -> None:
 
 
 def test_too_little_space_is_told_before_drawing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    usage = namedtuple("usage", "total used free")(10, 0, 10)
+    usage = SimpleNamespace(total=10, used=0, free=10)
     monkeypatch.setattr(shutil, "disk_usage", lambda _path: usage)
     with pytest.raises(DataError, match=r"^7 images need about 0 MB in .*, where 0 MB are free; ask for fewer images"):
         ensure(IdleHost(), sys.executable, SMALL, root=tmp_path)
