@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from dataclasses import replace
 from typing import Any, Callable, Dict, List
 
 import numpy as np
@@ -25,6 +26,7 @@ class StepTimer(tf.keras.callbacks.Callback):
         super().__init__()
         self.steps: list[list[float]] = []
         self.epochs: list[tuple[float, float]] = []
+        self.cpu: list[float] = []
         self._began = 0.0
 
     def on_epoch_begin(self, epoch: int, logs: object = None) -> None:
@@ -33,6 +35,7 @@ class StepTimer(tf.keras.callbacks.Callback):
 
     def on_train_batch_begin(self, batch: int, logs: object = None) -> None:
         self.steps[-1].append(time.perf_counter())
+        self.cpu.append(time.process_time())
 
     def on_epoch_end(self, epoch: int, logs: object = None) -> None:
         # Keras has read the loss by now: the device is done.
@@ -87,17 +90,13 @@ class Training:
         return {"val_accuracy": accuracy, "val_loss": float(found["loss"]), "updates": self.updates}
 
     def input_only(self, passes: int) -> Numbers:
-        """Return the time of whole passes over the data without the model, each (the first one may decode more)."""
-        results = [self._input_pass() for _ in range(passes)]
-        return {"passes": results}
-
-    def _input_pass(self) -> Numbers:
+        """Return the times of passes over the data without the model; with a cache, the first one still decodes."""
         if self.settings.input != TF_DATA:
-            return self._generator_pass()
-        images, cpu, began = 0, time.process_time(), time.perf_counter()
-        for batch, _ in self.data:
-            images += int(batch.shape[0])
-        return {"images": images, "seconds": time.perf_counter() - began, "cpu_seconds": time.process_time() - cpu}
+            return {"passes": [self._generator_pass() for _ in range(passes)]}
+        results = []
+        if self.settings.cache != "none":
+            results.append(_pass(optimized.training_data(replace(self.settings, cache="none"))))
+        return {"passes": results + [_pass(self.data) for _ in range(passes)]}
 
     def _generator_pass(self) -> Numbers:
         """Run a generator as fit() runs it, through Keras' queue and threads, with a model that only takes the batch.
@@ -107,15 +106,11 @@ class Training:
         sink = Sink()
         sink.compile(optimizer="sgd", loss="mse", jit_compile=False)
         timer = StepTimer()
-        cpu, began = time.process_time(), time.perf_counter()
         sink.fit(self.data, epochs=1, steps_per_epoch=self._limit(), verbose=0, callbacks=[timer])
-        cpu, total = time.process_time() - cpu, time.perf_counter() - began
-        times = timer.steps[0] + [timer.epochs[0][1]]
+        times, cpu = [*timer.steps[0], timer.epochs[0][1]], [*timer.cpu, time.process_time()]
         skip = min(8, (len(times) - 1) // 2)
-        steps = len(times) - 1 - skip
-        seconds = times[-1] - times[skip]
-        images = steps * self.settings.batch_size
-        return {"images": images, "seconds": seconds, "cpu_seconds": cpu * seconds / total}
+        images = (len(times) - 1 - skip) * self.settings.batch_size
+        return {"images": images, "seconds": times[-1] - times[skip], "cpu_seconds": cpu[-1] - cpu[skip]}
 
     def one_batch(self) -> tuple[tf.Tensor, tf.Tensor]:
         """Return one batch of the data, on the device."""
@@ -159,6 +154,13 @@ class Training:
         if not getattr(self.model.optimizer, "built", True):
             self.model.optimizer.build(self.model.trainable_variables)
         return tf.function(self.model.train_step, jit_compile=True if self.settings.jit_compile else None)
+
+
+def _pass(data: tf.data.Dataset) -> Numbers:
+    images, cpu, began = 0, time.process_time(), time.perf_counter()
+    for batch, _ in data:
+        images += int(batch.shape[0])
+    return {"images": images, "seconds": time.perf_counter() - began, "cpu_seconds": time.process_time() - cpu}
 
 
 class Sink(tf.keras.Model):

@@ -99,7 +99,8 @@ class Worker:
         window = Window()
         training = self.training
         training.fit(1, window)
-        return {"shares": window.shares(), "seconds": window.seconds, "steps": window.steps, "problem": window.problem}
+        seen = {"seconds": window.seconds, "steps": window.steps, "problem": window.problem}
+        return {"shares": window.shares(), "updates": training.updates, **seen}
 
     def decode_floor(self, settings: Fields, images: int) -> Numbers:
         """Decode some pictures, nothing else."""

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from gpudoctor import __version__
+from gpudoctor.cli.bench import bench
 from gpudoctor.cli.check import check
 from gpudoctor.cli.data import data_app
 from gpudoctor.cli.fast import Command, Group
@@ -22,7 +23,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for command in (check, snapshot, rules):
+for command in (check, snapshot, rules, bench):
     app.command(cls=Command)(command)
 app.add_typer(data_app, name="data")
 
