@@ -341,8 +341,8 @@ class PackageProblem(Group, frozen=True, kw_only=True):
     """One thing wrong with the installed distributions."""
 
     kind: str
-    """duplicate, leftover, broken-metadata, files-missing, hollow (a folder without code), shadowed (by a file on the
-    search path), shadowed-here (by one in the current folder)."""
+    """duplicate, leftover, broken-metadata, files-missing, hollow (a folder without code), unrecorded (files
+    without metadata), shadowed (by a file on the search path), shadowed-here (by one in the current folder)."""
     name: str
     detail: PathText = ""
 

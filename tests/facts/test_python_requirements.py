@@ -238,3 +238,12 @@ def test_markers_that_are_none(marker: str) -> None:
 def test_the_variable_that_makes_protobuf_slow_and_tolerant_is_told(environment: Environment) -> None:
     told_variables = look(environment, PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION="python").python.environment.require()
     assert told_variables["PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION"] == "python"
+
+
+def test_files_without_metadata(environment: Environment) -> None:
+    add_tensorflow(environment.site)
+    for file in (info := environment.site / "tensorflow-2.21.0.dist-info").iterdir():
+        file.unlink()
+    info.rmdir()
+    (problem,) = look(environment).python.problems.require()
+    assert (problem.kind, problem.detail) == ("unrecorded", str(environment.site / "tensorflow"))

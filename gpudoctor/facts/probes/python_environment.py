@@ -162,12 +162,15 @@ def _shadows(answer: Answer) -> list[PackageProblem]:
 
 
 def _hollow(answer: Answer, known: set[str]) -> list[PackageProblem]:
-    """Tell of a folder that `import tensorflow` takes and that is not TensorFlow: no native library, or no code."""
+    """Tell of a folder that `import tensorflow` takes and that is not as pip leaves it: without library or metadata."""
     imported = answer.at("imports").at("tensorflow")
     origin = imported.text("origin")
     if imported.text("kind") == "namespace":
         return [PackageProblem(kind="hollow", name="tensorflow", detail=origin)]
-    if imported.text("kind") == "package" and origin not in known and not answer.at("tensorflow").has("native"):
+    native = answer.at("tensorflow").has("native")
+    if native and not tensorflow_files.providers(answer):
+        return [PackageProblem(kind="unrecorded", name="tensorflow", detail=origin)]
+    if imported.text("kind") == "package" and origin not in known and not native:
         # Of a package that pip installed, the rest was removed or never arrived.
         kind = "hollow" if tensorflow_files.providers(answer) else "shadowed"
         return [PackageProblem(kind=kind, name="tensorflow", detail=origin)]

@@ -47,13 +47,12 @@ def after_removal(facts: Facts, problem: PackageProblem) -> tuple[Remedy, ...]:
     )
 
 
-def delete(facts: Facts, problem: PackageProblem) -> tuple[Remedy, ...]:
+def delete(paths: tuple[str, ...]) -> tuple[Remedy, ...]:
     """Return the remedy that deletes remains which pip ignores."""
-    del facts
     return (
         Remedy(
             summary="Delete the remains; pip only warns of them and ignores them.",
-            commands=(f"rm -r {quote(problem.detail, compat.Os.LINUX)}",),
+            commands=("rm -r " + " ".join(quote(path, compat.Os.LINUX) for path in paths),),
             applicability=Applicability.UNSAFE,
         ),
     )

@@ -17,6 +17,7 @@ PROVIDERS = re.compile(
 )
 # Packages with a rule of their own.
 ELSEWHERE = ("numpy", "protobuf", "keras", "keras-nightly", "tensorflow")
+VARIANTS = {"duplicate": "copies", "broken-metadata": "metadata", "unrecorded": "unrecorded"}
 REMAINS = ("hollow", "files-missing")
 
 
@@ -35,6 +36,8 @@ REMAINS = ("hollow", "files-missing")
         "log": "packages of TensorFlow's family do not fit together: {package} {version} requires {requirement}, and "
         "{installed} is installed",
         "metadata": "the metadata of {name} are broken: pip can neither upgrade nor remove it ({path})",
+        "unrecorded": "{name} lies in {path} without package metadata: pip does not know of it, and neither upgrades "
+        "nor removes it",
         "copies": "{name} is installed more than once: {path}",
     },
 )
@@ -49,8 +52,10 @@ def tf_package_conflict(self: Rule, facts: Facts) -> Iterator[Draft]:
     """
     yield from _from_log(self, facts)
     yield from _providers(self, facts)
-    for problem in facts.python.problems.require():
+    problems = facts.python.problems.require()
+    for problem in problems:
         yield from _problem(self, facts, problem)
+    yield from _leftovers(self, facts, tuple(problem for problem in problems if problem.kind == "leftover"))
     yield from _requirements(self, facts)
 
 
@@ -81,7 +86,6 @@ def _newest_stable(items: list[Package]) -> str | None:
 
 def _problem(self: Rule, facts: Facts, problem: PackageProblem) -> Iterator[Draft]:
     """Turn one problem of the environment into a finding: as bad as what comes of it."""
-    ill = failed_import(facts) is not None or isinstance(facts.tensorflow.version, Absent)
     evidence = ("python.problems", "tensorflow.run", "tensorflow.location")
     match problem.kind:
         case "shadowed":
@@ -107,22 +111,30 @@ def _problem(self: Rule, facts: Facts, problem: PackageProblem) -> Iterator[Draf
                 remedies=() if works else _again.after_removal(facts, problem),
                 path=f"{problem.detail} is there, its files are not" if kind == "hollow" else problem.detail,
             )
-        case "leftover":
+        case "broken-metadata" | "duplicate" | "unrecorded":
             yield self.finding(
                 evidence,
-                variant="leftover",
-                severity=Severity.WARNING if ill and "ensorflow" in problem.name else Severity.NOTE,
-                remedies=_again.delete(facts, problem),
-                path=problem.detail,
-            )
-        case "broken-metadata" | "duplicate":
-            yield self.finding(
-                evidence,
-                variant="copies" if problem.kind == "duplicate" else "metadata",
+                variant=VARIANTS[problem.kind],
                 severity=Severity.NOTE,
                 name=problem.name,
                 path=problem.detail,
             )
+
+
+def _leftovers(self: Rule, facts: Facts, found: tuple[PackageProblem, ...]) -> Iterator[Draft]:
+    """Tell of all that pip left behind at once: it tells why a TensorFlow is gone."""
+    if not found:
+        return
+    ill = failed_import(facts) is not None or isinstance(facts.tensorflow.version, Absent)
+    of_tensorflow = any("ensorflow" in problem.name for problem in found)
+    more = f" and {len(found) - 1} more" if len(found) > 1 else ""
+    yield self.finding(
+        ("python.problems", "tensorflow.run", "tensorflow.location"),
+        variant="leftover",
+        severity=Severity.WARNING if ill and of_tensorflow else Severity.NOTE,
+        remedies=_again.delete(tuple(problem.detail for problem in found)),
+        path=f"{found[0].detail}{more}",
+    )
 
 
 def _rename(problem: PackageProblem) -> tuple[Remedy, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpudoctor.facts.model import Facts, FactUnavailable, Known
+from gpudoctor.facts.model import Facts, FactUnavailable, Known, LogEvent
 from gpudoctor.findings import Applicability, Capability, Confidence, Remedy, Severity
 from gpudoctor.rules.python._state import at_least, events, older, package, seen, told
 from gpudoctor.rules.registry import Draft, Rule, rule
@@ -44,15 +44,8 @@ def wrong_keras_backend(self: Rule, facts: Facts) -> Iterator[Draft]:
     How to fix: set KERAS_BACKEND=tensorflow, or change the entry "backend" in keras.json.
     """
     logged = events(facts, "keras-backend-unknown", "keras-backend-old")
-    if logged:
-        gone = logged[0].message == "keras-backend-unknown"
-        yield self.finding(
-            seen(logged),
-            variant="log" if gone else "log-other",
-            severity=Severity.ERROR if gone else Severity.WARNING,
-            remedies=(USE_TENSORFLOW,),
-            backend=logged[0].parameters.get("backend", "that"),
-        )
+    if logged and not isinstance(facts.python.environment, Known):
+        yield _from_log(self, logged)
         return
     facts.python.packages.require()
     keras = package(facts, "keras") or package(facts, "keras-nightly")
@@ -60,11 +53,13 @@ def wrong_keras_backend(self: Rule, facts: Facts) -> Iterator[Draft]:
         raise FactUnavailable("Keras is not installed")
     chosen = _chosen(facts)
     if chosen is None or chosen[0] == TENSORFLOW or not _has_a_choice(keras.version):
+        if logged:
+            yield _from_log(self, logged)
         return
     backend, where, evidence = chosen
     variant, lacking = _variant(facts, backend)
     yield self.finding(
-        (evidence, *told(keras)),
+        (*seen(logged), evidence, *told(keras)),
         variant=variant,
         severity=Severity.WARNING if variant == "other" else Severity.ERROR,
         confidence=Confidence.LIKELY if variant == "other" else Confidence.CERTAIN,
@@ -73,6 +68,18 @@ def wrong_keras_backend(self: Rule, facts: Facts) -> Iterator[Draft]:
         backend=backend,
         keras=keras.version,
         package=lacking,
+    )
+
+
+def _from_log(self: Rule, logged: tuple[LogEvent, ...]) -> Draft:
+    """Return the finding for what Keras printed."""
+    gone = logged[0].message == "keras-backend-unknown"
+    return self.finding(
+        seen(logged),
+        variant="log" if gone else "log-other",
+        severity=Severity.ERROR if gone else Severity.WARNING,
+        remedies=(USE_TENSORFLOW,),
+        backend=logged[0].parameters.get("backend", "that"),
     )
 
 
