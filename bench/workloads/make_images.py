@@ -223,16 +223,18 @@ def make(request: "dict[str, Any]") -> "dict[str, object]":
                 file.write(jpeg)
             count += 1
             size += len(jpeg)
-            pixels += digest(path, picture.shape, picture.tobytes())
+            pixels += digest(path, picture.shape, picture.data)
             files += digest(path, (len(jpeg),), jpeg)
             progress.write(b".")
     return {"count": count, "bytes": size, "pixels": hexadecimal(pixels), "files": hexadecimal(files)}
 
 
-def digest(path: str, shape: "tuple[int, ...]", content: bytes) -> int:
+def digest(path: str, shape: "tuple[int, ...]", content: "bytes | memoryview") -> int:
     """Return the SHA-256 of a file's name, shape and content as a number."""
     head = "{} {}\n".format(path.replace(os.sep, "/"), "x".join(map(str, shape)))
-    return int.from_bytes(hashlib.sha256(head.encode("ascii") + content).digest(), "big")
+    total = hashlib.sha256(head.encode("ascii"))
+    total.update(content)
+    return int.from_bytes(total.digest(), "big")
 
 
 def hexadecimal(total: int) -> str:
