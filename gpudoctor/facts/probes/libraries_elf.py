@@ -39,6 +39,13 @@ class SearchPath(Struct, frozen=True):
 
 def search_path(read: Reader) -> SearchPath:
     """Return the search paths of a 64-bit little-endian ELF file; empty ones if it has none. Raises ValueError."""
+    try:
+        return _search_path(read)
+    except struct.error as exc:
+        raise ValueError("damaged ELF file") from exc
+
+
+def _search_path(read: Reader) -> SearchPath:
     header = read(0, _HEADER_BYTES)
     if len(header) < _HEADER_BYTES or header[:4] != b"\x7fELF" or header[4:6] != b"\x02\x01":
         raise ValueError("not a 64-bit little-endian ELF file")

@@ -135,8 +135,8 @@ def lack(facts: Facts) -> Lack | None:
 
 
 def _no_runtime(facts: Facts) -> tuple[LogEvent, ...]:
-    """Return the message about libcudart, which every start without it prints: it counts where there is a GPU."""
-    return events(facts, "cudart-not-loaded") if facts.gpus or isinstance(facts.driver.version, Known) else ()
+    """Return the message about libcudart: it counts where there is a driver, which its own words deny."""
+    return events(facts, "cudart-not-loaded") if isinstance(facts.driver.version, Known) else ()
 
 
 def _of_names(named: tuple[LogEvent, ...]) -> tuple[Need, ...]:
