@@ -22,10 +22,10 @@ def augment(images: tf.Tensor, ranges: Ranges) -> tf.Tensor:
     shape = tf.shape(images)
     height, width = tf.cast(shape[1], tf.float32), tf.cast(shape[2], tf.float32)
     angle = _to_either_side(count, math.radians(ranges.rotation))
-    down, right = _to_either_side(count, ranges.shift) * height, _to_either_side(count, ranges.shift) * width
+    right, down = _to_either_side(count, ranges.shift) * width, _to_either_side(count, ranges.shift) * height
     shear = _to_either_side(count, math.radians(ranges.shear))
-    zoom_y, zoom_x = 1.0 + _to_either_side(count, ranges.zoom), 1.0 + _to_either_side(count, ranges.zoom)
-    matrices = affine(angle, down, right, shear, zoom_y, zoom_x)
+    zoom_x, zoom_y = 1.0 + _to_either_side(count, ranges.zoom), 1.0 + _to_either_side(count, ranges.zoom)
+    matrices = affine(angle, right, down, shear, zoom_x, zoom_y)
     return apply(images, centred(matrices, height, width), flip)
 
 
@@ -34,17 +34,17 @@ def _to_either_side(count: tf.Tensor, limit: float) -> tf.Tensor:
 
 
 def affine(  # noqa: PLR0917 (the parameters that ImageDataGenerator draws)
-    angle: tf.Tensor, down: tf.Tensor, right: tf.Tensor, shear: tf.Tensor, zoom_y: tf.Tensor, zoom_x: tf.Tensor
+    angle: tf.Tensor, right: tf.Tensor, down: tf.Tensor, shear: tf.Tensor, zoom_x: tf.Tensor, zoom_y: tf.Tensor
 ) -> tf.Tensor:
-    """Return rotation x shift x shear x zoom, of shape (batch, 3, 3), on (row, column, 1): ImageDataGenerator's order.
+    """Return rotation x shift x shear x zoom, of shape (batch, 3, 3), on (column, row, 1): ImageDataGenerator's order.
 
     A matrix says where in the original each pixel of the result comes from.
     """
     zero, one = tf.zeros_like(angle), tf.ones_like(angle)
     rotation = _matrix((tf.cos(angle), -tf.sin(angle), zero), (tf.sin(angle), tf.cos(angle), zero))
-    shift = _matrix((one, zero, down), (zero, one, right))
+    shift = _matrix((one, zero, right), (zero, one, down))
     shearing = _matrix((one, -tf.sin(shear), zero), (zero, tf.cos(shear), zero))
-    zoom = _matrix((zoom_y, zero, zero), (zero, zoom_x, zero))
+    zoom = _matrix((zoom_x, zero, zero), (zero, zoom_y, zero))
     return rotation @ shift @ shearing @ zoom
 
 
@@ -55,26 +55,24 @@ def _matrix(first: tuple[tf.Tensor, ...], second: tuple[tf.Tensor, ...]) -> tf.T
 
 def centred(matrices: tf.Tensor, height: tf.Tensor, width: tf.Tensor) -> tf.Tensor:
     """Return the same changes about the picture's centre."""
-    middle = tf.stack([height / 2 - 0.5, width / 2 - 0.5])
+    middle = tf.stack([width / 2 - 0.5, height / 2 - 0.5])
     offset = middle - tf.linalg.matvec(matrices[:, :2, :2], tf.broadcast_to(middle, tf.shape(matrices[:, :2, 2])))
     moved = tf.concat([matrices[:, :2, :2], (matrices[:, :2, 2] + offset)[:, :, None]], 2)
     return tf.concat([moved, matrices[:, 2:, :]], 1)
 
 
 def apply(images: tf.Tensor, matrices: tf.Tensor, flip: tf.Tensor) -> tf.Tensor:
-    """Resample a batch by matrices on (row, column); where flip is true, mirror the result left to right."""
+    """Resample a batch by matrices on (column, row); where flip is true, mirror the result left to right."""
     width = tf.cast(tf.shape(images)[2], tf.float32)
     # Mirroring the result: take column `width - 1 - x` in place of column x.
     sign = tf.where(flip, -1.0, 1.0)
     start = tf.where(flip, width - 1.0, 0.0)
-    # The operation takes (column, row) and eight numbers: the first two rows, then two zeros for the third.
-    by_row, by_column, constant = matrices[:, :2, 0], matrices[:, :2, 1], matrices[:, :2, 2]
+    by_column, by_row, constant = matrices[:, :2, 0], matrices[:, :2, 1], matrices[:, :2, 2]
     constant = constant + by_column * start[:, None]
     by_column = by_column * sign[:, None]
-    zero = tf.zeros_like(sign)
-    transforms = tf.stack(
-        [by_column[:, 1], by_row[:, 1], constant[:, 1], by_column[:, 0], by_row[:, 0], constant[:, 0], zero, zero], 1
-    )
+    # The operation takes eight numbers: the first two rows of the matrix, then two zeros for the third.
+    rows = tf.reshape(tf.stack([by_column, by_row, constant], 2), (-1, 6))
+    transforms = tf.pad(rows, ((0, 0), (0, 2)))
     return tf.raw_ops.ImageProjectiveTransformV3(
         images=images,
         transforms=transforms,

@@ -24,6 +24,7 @@ ENOUGH_SECONDS = 10.0
 SHORTEST_ROUND_SECONDS = 1.0
 MOST_EPOCHS = 40
 COMPUTE_STEPS = 8
+FEWEST_COMPUTE_STEPS = 3
 FLOOR_IMAGES = 128
 INPUT_PASSES = 3
 WINDOW_STEPS = 24
@@ -250,5 +251,8 @@ class Group:
 
     def _compute(self, item: Measured) -> None:
         worker = self._seat(item).worker
-        item.compute_only = ask(worker, ComputeOnly, "compute_only", seconds=STEP_SECONDS, steps=COMPUTE_STEPS)
+        # Tracing, warm-up and steps of twice the size take as long again.
+        fits = int(self._budget.left() / max(1e-6, 3 * item.step_seconds))
+        steps = min(COMPUTE_STEPS, max(FEWEST_COMPUTE_STEPS, fits))
+        item.compute_only = ask(worker, ComputeOnly, "compute_only", seconds=STEP_SECONDS, steps=steps)
         item.saw(item.compute_only)

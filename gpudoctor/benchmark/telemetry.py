@@ -94,7 +94,7 @@ class Telemetry:
         return summarise(seen, self._pids, pids_are_ours=ours)
 
     def _collect(self) -> None:
-        with contextlib.suppress(BlockingIOError):
+        with contextlib.suppress(OSError):  # nothing there yet, or closed
             while chunk := os.read(self._read_end, 65536):
                 self._buffer += chunk
         *lines, rest = bytes(self._buffer).split(b"\n")
@@ -102,6 +102,11 @@ class Telemetry:
         for line in lines:
             with contextlib.suppress(msgspec.MsgspecError):
                 self._samples.append(msgspec.json.decode(line, type=Sample))
+
+    @property
+    def ended(self) -> bool:
+        """Whether the child is gone."""
+        return self._process.poll() is not None
 
     def close(self) -> None:
         """End the child and reap it; a child that is stuck in the driver is left behind."""
@@ -114,8 +119,10 @@ class Telemetry:
             os.killpg(self._process.pid, signal.SIGKILL)
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(LEAVE_SECONDS)
+        self._collect()
         with contextlib.suppress(OSError):
             os.close(self._read_end)
+        self._read_end = -1
 
 
 def summarise(samples: Sequence[Sample], own_pids: set[int], *, pids_are_ours: bool = True) -> GpuUse:

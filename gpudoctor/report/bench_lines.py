@@ -75,14 +75,14 @@ def limits(one: ModeResult) -> str:
 
 def settings_line(one: ModeResult) -> str:
     """Return the settings of a mode in a few words."""
-    settings = one.settings
+    settings, together = one.settings, one.settings.get("steps_per_execution")
     parts = [
         settings.get("input"),
         f"batch {settings.get('batch_size')}",
         settings.get("precision"),
         "XLA" if settings.get("jit_compile") else "no XLA",
-        f"cache: {settings.get('cache')}",
-        f"{settings.get('steps_per_execution')} step(s) per execution",
+        "no cache" if settings.get("cache") == "none" else f"cache in {settings.get('cache')}",
+        f"{together} steps per execution" if together not in (None, 1) else "",
     ]
     return ", ".join(str(part) for part in parts if part)
 

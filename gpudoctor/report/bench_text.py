@@ -125,7 +125,7 @@ def _rates(page: _Page, result: BenchResult) -> None:
         )
     _show(page, table)
     if any(one.noisy for one in result.modes):
-        page.paragraph("~ noisy: see Remarks", style="dim")
+        page.paragraph("~ noisy, see Remarks: compare CPU ms/image rather than images/s", style="dim")
 
 
 def _skipped(page: _Page, result: BenchResult) -> None:
@@ -146,25 +146,36 @@ def _skipped(page: _Page, result: BenchResult) -> None:
 
 def _times(page: _Page, modes: list[ModeResult]) -> None:
     page.heading("Cost")
-    table = _table("mode", "CPU ms/image", "first step", "first epoch", "memory", "GPU", "GPU memory", "power")
+    table = _table("mode", "CPU ms/image", "first step", "first epoch", "peak memory")
     for one in modes:
-        gpu = one.gpu
         table.add_row(
             one.mode,
             f"{one.cpu_ms_per_image:.2f}" if one.cpu_ms_per_image is not None else MISSING,
             duration(one.first_step_seconds),
             duration(one.first_epoch_seconds),
             gibibytes(one.memory_peak_bytes),
-            percent(gpu.utilization / 100) if gpu and gpu.utilization is not None else MISSING,
-            gibibytes(gpu.memory_peak_bytes if gpu else None),
-            f"{gpu.power_watts:.0f} W" if gpu and gpu.power_watts is not None else MISSING,
+        )
+    _show(page, table)
+    with_gpu = [(one.mode, one.gpu) for one in modes if one.gpu is not None]
+    if not with_gpu:
+        return
+    page.heading("GPU")
+    table = _table("mode", "utilization", "peak memory", "power", "temperature")
+    for mode, gpu in with_gpu:
+        start, peak = gpu.temperature_start_celsius, gpu.temperature_peak_celsius
+        table.add_row(
+            mode,
+            percent(gpu.utilization / 100 if gpu.utilization is not None else None),
+            gibibytes(gpu.memory_peak_bytes),
+            f"{gpu.power_watts:.0f} W" if gpu.power_watts is not None else MISSING,
+            f"{start} to {peak} C" if peak is not None else MISSING,
         )
     _show(page, table)
 
 
 def _limits(page: _Page, modes: list[ModeResult]) -> None:
-    page.heading("Where the time goes")
-    table = _table("mode", "limit", "input alone", "compute alone", "data wait", "decode ceiling")
+    page.heading("Where the time goes (each part alone, images a second)")
+    table = _table("mode", "limit", "input only", "compute only", "data wait", "decode")
     for one in modes:
         alone = (one.ceilings.input_only, one.ceilings.compute_only)
         table.add_row(
@@ -187,14 +198,17 @@ def _settings(page: _Page, modes: list[ModeResult]) -> None:
     for one in modes:
         if one.tried:
             page.heading(f"What was tried for {one.mode}")
-            table = Table.grid(padding=(0, 2))
+            table = _table("setting", "gain", "", "")
+            table.show_header = False
+            table.columns[1].justify, table.columns[2].justify, table.columns[3].justify = "right", "left", "left"
+            table.columns[3].no_wrap = False
             for tried in one.tried:
                 table.add_row(*(Text(clean(part)) for part in tried_line(tried)))
             _show(page, table)
 
 
 def _remarks(page: _Page, result: BenchResult) -> None:
-    remarks = [(one.mode, one.noise) for one in result.modes if one.noise]
+    remarks = _noise(result)
     for one in result.modes:
         if one.learns is not None:
             accuracy = percent(one.learns.val_accuracy)
@@ -211,6 +225,11 @@ def _remarks(page: _Page, result: BenchResult) -> None:
         page.heading("Remarks")
         for title, text in remarks:
             page.item(title, text, style="dim")
+
+
+def _noise(result: BenchResult) -> list[tuple[str, str]]:
+    """Return what made the measurements noisy, once for all modes that it is said of."""
+    return [(one.mode, f"noisy: {one.noise}") for one in result.modes if one.noise]
 
 
 def _advice(page: _Page, result: BenchResult) -> None:
