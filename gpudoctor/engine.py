@@ -27,8 +27,10 @@ from gpudoctor.findings import (
     Role,
     Severity,
     Source,
+    SourceKind,
     Verdict,
 )
+from gpudoctor.rules.ask_for import what_to_paste
 from gpudoctor.rules.observed import computed_on, working_gpu_devices, working_gpus
 from gpudoctor.rules.registry import Draft, Rule, Scope, area_of
 
@@ -56,16 +58,17 @@ def judge(
     raw = [finding for run in runs for finding in run.findings]
     weighed = _weigh(raw, rules, facts, expect)
     findings = _sorted(_tie(weighed, rules), rules)
-    answered = is_answered(facts, expect)
+    answered = is_answered(facts, expect, source.kind)
     verdict = _verdict(findings, answered)
+    asks = verdict is Verdict.UNKNOWN and source.kind is SourceKind.TEXT
     return Report(
         source=source,
         expect=expect,
         verdict=verdict,
         answered=answered,
-        summary=_summary(findings, facts, verdict, expect),
+        summary=_summary(findings, facts, verdict, expect, source.kind),
         findings=tuple(findings),
-        remedies=_remedies(findings),
+        remedies=(what_to_paste(facts),) if asks else _remedies(findings),
         checks=tuple(_check_result(run, findings) for run in runs),
         facts=facts,
         tables=dict(tables or {}),
@@ -230,8 +233,10 @@ def _check_result(run: RuleRun, findings: list[Finding]) -> CheckResult:
     return CheckResult(rule=run.rule.id, outcome=Outcome.PASS, reason=notes)
 
 
-def is_answered(facts: Facts, expect: Expect) -> bool:
+def is_answered(facts: Facts, expect: Expect, kind: SourceKind = SourceKind.LIVE) -> bool:
     """Whether the facts tell if the machine can do what the user expects of it."""
+    if kind is SourceKind.TEXT:
+        return _is_told(facts, expect)
     started = facts.tensorflow.run.get() is not None
     if expect is Expect.GPU:
         if started:
@@ -239,6 +244,16 @@ def is_answered(facts: Facts, expect: Expect) -> bool:
         seen = (facts.driver.cuda_device_count.get() or 0) > 0 or (facts.driver.nvml_device_count.get() or 0) > 0
         return seen and facts.tensorflow.version.get() is not None
     return started or facts.tensorflow.version.get() is not None or facts.host.os.get() is not None
+
+
+def _is_told(facts: Facts, expect: Expect) -> bool:
+    """Whether a text tells anything, and leaves no GPU out without a reason."""
+    listed = facts.tensorflow.devices.get()
+    if listed is not None and expect is Expect.GPU:
+        return any(device.kind == "GPU" for device in listed)
+    told = bool(facts.tensorflow.events.get()) or bool(facts.gpus) or listed is not None
+    groups = (facts.driver, facts.training, facts.libraries)
+    return told or any(isinstance(getattr(group, name), Known) for group in groups for name in group.__struct_fields__)
 
 
 def _verdict(findings: list[Finding], answered: bool) -> Verdict:
@@ -250,7 +265,7 @@ def _verdict(findings: list[Finding], answered: bool) -> Verdict:
     return Verdict.WARNINGS if worst is Severity.WARNING else Verdict.OK
 
 
-def _summary(findings: list[Finding], facts: Facts, verdict: Verdict, expect: Expect) -> str:
+def _summary(findings: list[Finding], facts: Facts, verdict: Verdict, expect: Expect, kind: SourceKind) -> str:
     roots = [item for item in findings if item.role is Role.ROOT_CAUSE and item.severity >= Severity.WARNING]
     if roots:
         count = len(roots)
@@ -260,9 +275,11 @@ def _summary(findings: list[Finding], facts: Facts, verdict: Verdict, expect: Ex
         listed = facts.tensorflow.devices.get()
         if listed is not None and not any(device.kind == "GPU" for device in listed):
             return "TensorFlow lists no GPU, and no check explains why"
+        if kind is SourceKind.TEXT:
+            return "nothing in the text tells what is wrong"
         return "no fault found, but too little could be read to tell"
     if facts.tensorflow.run.get() is None:
-        return "no fault found; TensorFlow was not started"
+        return "no fault found; TensorFlow was not started" if kind is not SourceKind.TEXT else "no fault in the text"
     names = sorted(device for device, right in computed_on(facts).items() if right)
     where = [name for name in names if name.startswith("GPU")] if expect is Expect.GPU else names
     return f"no fault found; TensorFlow computes on {', '.join(where)}" if where else "no fault found"

@@ -10,6 +10,7 @@ from gpudoctor import __version__
 from gpudoctor.cli.bench import bench
 from gpudoctor.cli.check import check
 from gpudoctor.cli.data import data_app
+from gpudoctor.cli.explain import explain
 from gpudoctor.cli.fast import Command, Group
 from gpudoctor.cli.output import hold_standard_descriptors
 from gpudoctor.cli.rules import rules
@@ -23,7 +24,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for command in (check, snapshot, rules, bench):
+for command in (check, explain, snapshot, rules, bench):
     app.command(cls=Command)(command)
 app.add_typer(data_app, name="data")
 

@@ -464,6 +464,18 @@ class TensorFlowFacts(Group, frozen=True, kw_only=True):
     log_tail: Fact[LogText] = UNREAD
 
 
+class TrainingRun(Group, frozen=True, kw_only=True):
+    """One of several runs of the same training that a text compares."""
+
+    gpus: int | None = None
+    """How many GPUs it used; 0 on the CPU; None where that is not told."""
+    device: str = ""
+    """cpu or gpu, where that is told."""
+    step_seconds: float
+    line: str = ""
+    """Where in the text: log.txt:12."""
+
+
 class TrainingFacts(Group, frozen=True, kw_only=True):
     """A measured or reported training."""
 
@@ -480,6 +492,15 @@ class TrainingFacts(Group, frozen=True, kw_only=True):
     gpu_utilization_percent: Fact[float] = UNREAD
     cpu_utilization_percent: Fact[float] = UNREAD
     memory_peak_bytes: Fact[int] = UNREAD
+    process_cpu_percent: Fact[float] = UNREAD
+    """Processor time of the training's own process; 100 is one core."""
+    later_epoch_seconds: Fact[float] = UNREAD
+    """Median of the epochs after the first."""
+    steps_per_epoch: Fact[int] = UNREAD
+    parameters: Fact[int] = UNREAD
+    """Of the model."""
+    runs: Fact[tuple[TrainingRun, ...]] = UNREAD
+    """Runs that a text compares: with other numbers of GPUs, or on the CPU."""
 
 
 class Facts(Group, frozen=True, kw_only=True, omit_defaults=False):

@@ -138,7 +138,8 @@ def _remedies(page: _Page, remedies: tuple[Remedy, ...]) -> None:
         page.item(number, f"{remedy.summary}{hint}")
         for command in remedy.commands:
             page.command(command)
-        page.paragraph(f"mends {', '.join(remedy.fixes)}", indent=5, style="dim")
+        if remedy.fixes:
+            page.paragraph(f"mends {', '.join(remedy.fixes)}", indent=5, style="dim")
 
 
 def _alternatives(remedies: tuple[Remedy, ...]) -> bool:

@@ -146,6 +146,15 @@ ROWS = (
         example="	libcusparse.so.12 => not found",
     ),
     Message(
+        "library-file",
+        _K.HARMLESS,
+        ("/libcudart.so.", "/libcudnn.so.", "/libcublas.so."),
+        r"/(?P<library>lib(?:cudart|cublas|cudnn)\.so\.\d[\d.]{0,12})(?![\w.]{0,20}(?:: cannot| \(no such))",
+        "A CUDA library lies there; whether TensorFlow finds it, this does not tell.",
+        "ldconfig -p, ls, find",
+        example="	libcudart.so.11.0 (libc6,x86-64) => /usr/local/cuda/lib64/libcudart.so.11.0",
+    ),
+    Message(
         "nvcc-release",
         _K.HARMLESS,
         ("Cuda compilation tools, release ",),

@@ -1,0 +1,250 @@
+"""Messages to facts: what the driver, its libraries and TensorFlow said of themselves."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from gpudoctor.facts.model import Api, ApiAnswer, Device, LibcudaKind, LogEvent
+from gpudoctor.logs.seen import Seen
+
+# cuda.h, CUresult
+CUDA_CODES = {
+    "CUDA_ERROR_OUT_OF_MEMORY": 2, "CUDA_ERROR_NOT_INITIALIZED": 3, "CUDA_ERROR_STUB_LIBRARY": 34,
+    "CUDA_ERROR_NO_DEVICE": 100, "CUDA_ERROR_INVALID_DEVICE": 101, "CUDA_ERROR_SHARED_OBJECT_INIT_FAILED": 303,
+    "CUDA_ERROR_OPERATING_SYSTEM": 304, "CUDA_ERROR_SYSTEM_NOT_READY": 802, "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH": 803,
+    "CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE": 804, "CUDA_ERROR_UNKNOWN": 999,
+}  # fmt: skip
+NO_LIBCUDA, STUB, NO_DEVICE, INSUFFICIENT = 303, 34, 100, 35
+# nvml.h, nvmlReturn_t, by what nvidia-smi prints of it
+NVML_CODES = {
+    "driver not loaded": 9, "insufficient permissions": 4, "unknown error": 999,
+    "gpu access blocked by the operating system": 17, "driver/library version mismatch": 18, "timeout": 10,
+    "nvml shared library not found": 12, "not found": 6,
+}  # fmt: skip
+NVML_MISMATCH, NVML_NOT_LOADED = 18, 9
+DRIVER_LIBRARY = re.compile(r"libcuda\.so|nvcuda\.dll")
+CONTAINERS = {
+    "container-no-gpu-support": "docker", "container-runtime-unknown": "docker", "container-driver-too-old": "docker",
+    "container-release-too-new": "docker", "container-without-driver": "docker", "container-host-driver": "docker",
+    "container-device-refused": "docker", "apptainer-no-libraries": "apptainer", "kubernetes-no-gpu": "kubernetes",
+    "smi-not-in-container": "docker",
+}  # fmt: skip
+IMPLY_A_GPU = ("invalid-ptx", "no-kernel-image", "invalid-kernel-image", "compiled-from-ptx", "cudnn-runtime-too-old")
+SHOW_A_DEVICE = (
+    "created-device",
+    "device-properties",
+    "device-properties-old",
+    "ignoring-gpu-capability",
+    "xla-device",
+)
+
+
+def apply_events(seen: Seen) -> None:
+    """Note the facts that events tell, in the order of the text."""
+    for event in seen.events:
+        at = f"{event.source}:{event.line}"
+        handler = _HANDLERS.get(event.message)
+        if handler is not None:
+            handler(seen, event, at)
+        if event.message in CONTAINERS and seen.value("host.container") is None:
+            seen.note("host.container", CONTAINERS[event.message], at)
+    if not seen.gpus:
+        told = next((event for event in seen.events if event.message in IMPLY_A_GPU), None)
+        if told is not None:
+            seen.gpu(ordinal=0, at=f"{told.source}:{told.line}")
+
+
+def devices_of(seen: Seen) -> list[tuple[Device, str]]:
+    """Return the devices that TensorFlow listed or made, each with its line. What was said last counts."""
+    found: dict[str, tuple[Device, str]] = {}
+    for name, (_, at) in seen.devices.items():
+        found[name] = (Device(name=name, kind=name.partition(":")[0]), at)
+    for event in seen.events:
+        at, parameters = f"{event.source}:{event.line}", event.parameters
+        if event.message == "listed-device":
+            name = parameters.get("device", "CPU:0")
+            found.setdefault(name, (Device(name=name, kind=name.partition(":")[0]), at))
+        elif event.message == "created-device":
+            name = f"GPU:{parameters.get('index', '0')}"
+            found[name] = (
+                Device(
+                    name=name,
+                    kind="GPU",
+                    description=parameters.get("gpu_name", ""),
+                    compute_capability=parameters.get("compute_capability"),
+                    pci_address=parameters.get("pci_address"),
+                ),
+                at,
+            )
+    if seen.no_devices_at:
+        last = _line(seen.no_devices_at)
+        found = {name: item for name, item in found.items() if item[0].kind != "GPU" or _line(item[1]) > last}
+    return sorted(found.values(), key=lambda item: item[0].name)
+
+
+def _line(at: str) -> int:
+    number = at.rpartition(":")[2]
+    return int(number) if number.isdigit() else 0
+
+
+def _cuinit(seen: Seen, event: LogEvent, at: str) -> None:
+    error = event.parameters.get("error", "")
+    match = re.search(r"\((\d+)\)", error)
+    code = int(match[1]) if match else CUDA_CODES.get(error)
+    if code == NO_LIBCUDA:
+        seen.note("driver.cuda_init", _no_library(), at)
+        return
+    name = next((name for name, number in CUDA_CODES.items() if number == code), error)
+    seen.note("driver.cuda_init", ApiAnswer(outcome=Api.ERROR, code=code, name=name), at)
+    if code == NO_DEVICE:
+        seen.note("driver.cuda_device_count", 0, at)
+    elif code == STUB:
+        seen.note("driver.libcuda_kind", LibcudaKind.STUB, at)
+
+
+def _no_library() -> ApiAnswer:
+    return ApiAnswer(outcome=Api.NO_LIBRARY, detail="libcuda.so.1 was not found")
+
+
+def _library(seen: Seen, event: LogEvent, at: str) -> None:
+    library = event.parameters.get("library", "")
+    if DRIVER_LIBRARY.match(library):
+        seen.note("driver.cuda_init", _no_library(), at)
+
+
+def _opened(seen: Seen, event: LogEvent, at: str) -> None:
+    """Take the CUDA release that TensorFlow asks for from the name of the runtime that it opened."""
+    library = event.parameters.get("library", "")
+    match = re.match(r"libcudart\.so\.(\d+\.\d)|cudart64_(\d{2,3})\.dll", library)
+    if match is None:
+        return
+    release = match[1] or f"{match[2][:-1]}.{match[2][-1]}"
+    if release.startswith(("9.", "10.")):
+        seen.note("tensorflow.built_with_cuda", release, at)
+    seen.note("tensorflow.cuda_build", True, at)
+
+
+def _device(seen: Seen, event: LogEvent, at: str) -> None:
+    parameters = event.parameters
+    name = parameters.get("gpu_name")
+    if name is None:
+        return
+    index = parameters.get("index", "")
+    gpu = seen.gpu(
+        address=parameters.get("pci_address"),
+        name=name.strip(),
+        # TensorFlow counts as CUDA does: its number is no ordinal of nvidia-smi's where there are several.
+        ordinal=int(index) if index and len(seen.gpus) <= 1 else None,
+        at=at,
+    )
+    capability = parameters.get("compute_capability")
+    if capability is None and "major" in parameters:
+        capability = f"{parameters['major']}.{parameters['minor']}"
+    if capability:
+        gpu.note("compute_capability", capability, at)
+    if seen.value("tensorflow.cuda_build") is None:
+        seen.note("tensorflow.cuda_build", True, at)
+    seen.note("driver.cuda_init", ApiAnswer(outcome=Api.OK), at)
+
+
+def _mismatch(seen: Seen, event: LogEvent, at: str) -> None:
+    for key, path in (("kernel", "driver.kernel_module_version"), ("library", "driver.libcuda_version")):
+        if key in event.parameters:
+            _version(seen, path, event.parameters[key].rstrip("."), at)
+    if seen.value("driver.libcuda_kind") is None and not seen.value("host.container"):
+        seen.note("driver.libcuda_kind", LibcudaKind.DRIVER, at)
+
+
+def _api_mismatch(seen: Seen, event: LogEvent, at: str) -> None:
+    seen.note("driver.nvml", ApiAnswer(outcome=Api.ERROR, code=NVML_MISMATCH), at)
+    if "library" in event.parameters:
+        _version(seen, "driver.nvml_version", event.parameters["library"], at)
+    if "kernel" in event.parameters:
+        _version(seen, "driver.kernel_module_version", event.parameters["kernel"], at)
+
+
+def _version(seen: Seen, path: str, version: str, at: str) -> None:
+    """Note a driver version, unless the same is known in other digits: TensorFlow writes 384.130.0 for 384.130."""
+    known = seen.value(path)
+    if not isinstance(known, str) or _plain(known) != _plain(version):
+        seen.note(path, version, at)
+
+
+def _plain(version: str) -> tuple[int, ...]:
+    numbers = [int(part) for part in version.split(".") if part.isdigit()]
+    while numbers and numbers[-1] == 0:
+        numbers.pop()
+    return tuple(numbers)
+
+
+def _reported(path: str) -> Callable[[Seen, LogEvent, str], None]:
+    def note(seen: Seen, event: LogEvent, at: str) -> None:
+        _version(seen, path, event.parameters["version"].rstrip("."), at)
+        if path == "driver.kernel_module_version" and seen.value("driver.version") is None:
+            seen.note("driver.version", event.parameters["version"].rstrip("."), at)
+
+    return note
+
+
+def _nvml(code: int | None) -> Callable[[Seen, LogEvent, str], None]:
+    def note(seen: Seen, event: LogEvent, at: str) -> None:
+        error = event.parameters.get("error", "").strip().rstrip(".").casefold()
+        found = code if code is not None else NVML_CODES.get(error)
+        seen.note("driver.nvml", ApiAnswer(outcome=Api.ERROR, code=found, detail=event.parameters.get("error", "")), at)
+
+    return note
+
+
+def _put(path: str, value: object) -> Callable[[Seen, LogEvent, str], None]:
+    def note(seen: Seen, event: LogEvent, at: str) -> None:
+        del event
+        seen.note(path, value, at)
+
+    return note
+
+
+def _unsigned(seen: Seen, event: LogEvent, at: str) -> None:
+    del event
+    seen.note("host.secure_boot", True, at)
+    seen.note("driver.kernel_module_version", None, at)
+
+
+def _module(seen: Seen, event: LogEvent, at: str) -> None:
+    seen.note("driver.kernel_module_version", None, at)
+    if event.parameters.get("folder"):
+        seen.note("driver.kernel_module_on_disk", None, at)
+
+
+def _hidden(seen: Seen, event: LogEvent, at: str) -> None:
+    seen.variables["CUDA_VISIBLE_DEVICES"] = (event.parameters.get("value", "").strip(), at)
+
+
+_HANDLERS: dict[str, Callable[[Seen, LogEvent, str], None]] = {
+    "cuinit-failed": _cuinit,
+    "library-not-loaded": _library,
+    "opened-library": _opened,
+    "kernel-library-mismatch": _mismatch,
+    "api-mismatch-client": _api_mismatch,
+    "api-mismatch-module": _api_mismatch,
+    "nvml-library-version": _reported("driver.nvml_version"),
+    "reported-libcuda": _reported("driver.libcuda_version"),
+    "reported-kernel": _reported("driver.kernel_module_version"),
+    "kernel-module-version": _reported("driver.kernel_module_version"),
+    "nvml-failed": _nvml(None),
+    "nvml-mismatch": _nvml(NVML_MISMATCH),
+    "smi-no-communication": _nvml(NVML_NOT_LOADED),
+    "kernel-driver-not-running": _put("driver.kernel_module_version", None),
+    "module-not-in-list": _put("driver.kernel_module_version", None),
+    "no-device-node": _put("driver.device_nodes", ()),
+    "driver-insufficient": _put(
+        "driver.cuda_init", ApiAnswer(outcome=Api.ERROR, code=INSUFFICIENT, name="CUDA_ERROR_INSUFFICIENT_DRIVER")
+    ),
+    "forward-compatibility": _put("driver.libcuda_kind", LibcudaKind.COMPAT),
+    "nouveau-in-use": _put("driver.modules_loaded", ("nouveau",)),
+    "module-not-signed": _unsigned,
+    "secure-boot-on": _put("host.secure_boot", True),
+    "module-not-loaded": _module,
+    "hidden-by-variable": _hidden,
+    **dict.fromkeys(SHOW_A_DEVICE, _device),
+}

@@ -1,0 +1,71 @@
+"""Progress of a training to facts."""
+
+from __future__ import annotations
+
+from statistics import fmean, median
+
+from msgspec import structs
+
+from gpudoctor.facts.model import Fact, Known, TrainingFacts, TrainingRun
+from gpudoctor.logs.formats import training
+from gpudoctor.logs.seen import MISSING
+from gpudoctor.logs.text import TextReader
+
+# Fewer readings of the load tell nothing: one may fall between two steps.
+READINGS = 3
+
+
+def training_facts(reader: TextReader, facts: TrainingFacts) -> TrainingFacts:
+    """Return facts with what progress bars, one's own loops, nvidia-smi and top tell of a training."""
+    progress = reader.format(training.Reader)
+    assert isinstance(progress, training.Reader)  # noqa: S101 (it is the class that was asked for)
+    seen = reader.seen
+    runs = [run for run in progress.runs if run.step_seconds() is not None or run.epochs]
+    changes: dict[str, object] = {}
+    if runs:
+        changes.update(_of_run(runs[-1]))
+    if len(runs) > 1 or (runs and (runs[0].gpus is not None or runs[0].device)):
+        told = tuple(
+            TrainingRun(gpus=run.gpus, device=run.device, step_seconds=round(seconds, 6), line=run.last_at)
+            for run in runs
+            if (seconds := run.step_seconds()) is not None
+        )
+        if told:
+            changes["runs"] = Known(told, runs[0].last_at)
+    loads = seen.samples.get("gpu-load", [])
+    if "training" in seen.hints and len(loads) >= READINGS:
+        changes["gpu_utilization_percent"] = Known(round(fmean(loads), 1), f"{len(loads)} readings in the text")
+    cpu = seen.samples.get("process-cpu", [])
+    if cpu:
+        changes["process_cpu_percent"] = Known(max(cpu), seen.hints["process-cpu"])
+    parameters = _parameters(reader)
+    if not isinstance(parameters, type(MISSING)):
+        changes["parameters"] = parameters
+    return structs.replace(facts, **changes)
+
+
+def _of_run(run: training.Run) -> dict[str, object]:
+    found: dict[str, object] = {}
+    seconds = run.step_seconds()
+    if seconds is not None:
+        found["step_seconds"] = Known(round(seconds, 6), run.last_at)
+    if run.first is not None:
+        found["first_step_seconds"] = Known(round(run.first[0], 6), run.first[1])
+    if run.steps:
+        found["steps_per_epoch"] = Known(run.steps, run.last_at)
+    if run.one_step:
+        found["steps_per_epoch"] = Known(1, run.last_at)
+    if run.epochs:
+        found["first_epoch_seconds"] = Known(run.epochs[0], run.last_at)
+        if len(run.epochs) > 1:
+            found["later_epoch_seconds"] = Known(median(run.epochs[1:]), run.last_at)
+    return found
+
+
+def _parameters(reader: TextReader) -> Fact[int]:
+    for event in reversed(reader.seen.events):
+        if event.message == "parameters":
+            digits = event.parameters.get("count", "").replace(",", "")
+            if digits.isdigit():
+                return Known(int(digits), f"{event.source}:{event.line}")
+    return MISSING

@@ -1,0 +1,5 @@
+"""Readers of what only whole lines tell, one file a format; found by file name.
+
+A module has OPENERS (fixed texts that begin such lines, as bytes) and a class Reader with `line(text, at, seen)`, which
+is called for each line of a small text, and for the lines after an opener of a large one.
+"""
