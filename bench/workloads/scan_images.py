@@ -68,19 +68,29 @@ def check(path: str) -> Checked:
     checked = Checked(len(content))
     checked.format = sniff(content)
     try:
-        pixels = tf.io.decode_image(content, channels=3, expand_animations=False)
-        height, width = pixels.shape[:2]
+        decode(content, checked.format)
     except tf.errors.ResourceExhaustedError:
         checked.reason = "is too large for the memory that is free"
         return checked
     except (tf.errors.OpError, ValueError) as exc:
         checked.reason = explain(checked.format, content, str(exc))
         return checked
-    del pixels
-    mode, checked.reason = ask_pillow(content, checked.format)
-    checked.odd = remarks(path, checked.format, width, height, mode)
+    checked.reason, mode, width, height = ask_pillow(content, checked.format)
+    checked.odd = remarks(path, checked.format, mode, width, height)
     checked.digest = hashlib.sha256(content).digest()
     return checked
+
+
+def decode(content: bytes, form: str) -> None:
+    """Decode with TensorFlow; raises what TensorFlow raises.
+
+    JPEG is decoded to an eighth of its size: all data is still read, so all damage is found, in two thirds of the time
+    and without 500 MB for one huge picture.
+    """
+    if form == "jpeg":
+        tf.io.decode_jpeg(content, channels=3, ratio=8)
+    else:
+        tf.io.decode_image(content, channels=3, expand_animations=False)
 
 
 def sniff(content: bytes) -> str:
@@ -112,22 +122,23 @@ def explain(form: str, content: bytes, error: str) -> str:
     return "is no picture that TensorFlow knows"
 
 
-def ask_pillow(content: bytes, form: str) -> "tuple[str, str]":
-    """Return the mode of the pixels, such as RGB or CMYK, and why Pillow refuses the file, empty if it does not.
+def ask_pillow(content: bytes, form: str) -> "tuple[str, str, int, int]":
+    """Return why Pillow refuses a file (empty if it does not), its mode such as RGB or CMYK, its width and height.
 
-    JPEG is decoded by the same library in both, so the header is enough there.
+    JPEG is decoded by the same library in both: the header is enough. Both refuse more than 178,956,970 pixels.
     """
     try:
         with Image.open(io.BytesIO(content)) as image:
             if form != "jpeg":
                 image.load()
-            return image.mode, ""
+            return "", image.mode, image.width, image.height
     except Exception as exc:  # noqa: BLE001 (Pillow raises what its parsers raise: OSError, SyntaxError, struct.error, ...)
         text = str(exc).split("<_io")[0].strip()
-        return "", "is refused by Pillow, which ImageDataGenerator reads with: %s" % (text or type(exc).__name__)
+        reason = "is refused by Pillow, which ImageDataGenerator reads with: %s" % (text or type(exc).__name__)
+        return reason, "", 0, 0
 
 
-def remarks(path: str, form: str, width: int, height: int, mode: str) -> "list[str]":
+def remarks(path: str, form: str, mode: str, width: int, height: int) -> "list[str]":
     """Return what is odd about a file that can be decoded."""
     found = []
     ending = os.path.splitext(path)[1][1:].lower()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -118,6 +119,47 @@ def test_formats_sizes_and_equal_files(scanned: tuple[folders.Scan, list[str], l
     assert {name: size for name, size in zip(names, scan.sizes, strict=True) if name in contents} == contents
     assert [(names[a], os.fsencode(names[b])) for a, b in scan.same] == [("gray.jpg", b"\xff.jpg")]
     assert events[-1] == Progress("checking images", len(names), len(names))
+
+
+MUTATE = """
+import io, os, random, sys
+sys.path.insert(0, sys.argv[1])
+import scan_images
+from PIL import Image
+
+tf, dice, wrong, refused = scan_images.tf, random.Random(1), [], 0
+image = Image.effect_mandelbrot((96, 72), (-2, -1, 1, 1), 40).convert("RGB")
+sources = []
+for options in ({}, {"progressive": True}, {"restart_marker_rows": 1}):
+    for mode in ("RGB", "L", "CMYK"):
+        memory = io.BytesIO()
+        image.convert(mode).save(memory, "JPEG", **options)
+        sources.append(memory.getvalue())
+for number in range(400):
+    content = bytearray(sources[number % len(sources)])
+    place, length = dice.randrange(2, len(content)), dice.randrange(1, 60)
+    change = [bytes(dice.randrange(256) for _ in range(length)), b""][number % 2]
+    content[place : len(content) if number % 3 == 0 else place + length * (number % 3 - 1)] = change
+    with open(sys.argv[2], "wb") as file:
+        file.write(content)
+    try:
+        tf.io.decode_image(bytes(content), channels=3, expand_animations=False)
+        Image.open(io.BytesIO(content)).convert("RGB")
+        decodes = True
+    except Exception:
+        decodes = False
+    refused += not decodes
+    if (scan_images.check(sys.argv[2]).reason == "") is not decodes:
+        wrong.append(number)
+print(wrong, 40 < refused < 360)
+"""
+
+
+def test_damaged_jpegs_are_judged_as_by_a_whole_decode(tmp_path: Path) -> None:
+    workloads = Path(make_images.__file__).parent
+    command = [sys.executable, "-c", MUTATE, str(workloads), str(tmp_path / "x.jpg")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stdout == "[] True\n", done.stderr[-2000:]
 
 
 class ListedHost(Host):
