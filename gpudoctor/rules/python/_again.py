@@ -35,7 +35,7 @@ def after_removal(facts: Facts, problem: PackageProblem) -> tuple[Remedy, ...]:
     wanted = tensorflow_again(facts, version) or "tensorflow"
     clear: tuple[str, ...] = ()
     if problem.kind == "hollow":
-        clear = (f"rm -r {quote(problem.detail, compat.Os.LINUX)}",)
+        clear = (f"rm -rf {quote(problem.detail, compat.Os.LINUX)}",)
     recorded = any(item.name == problem.name for item in facts.python.packages.get() or ())
     removal = pip_commands(facts, "uninstall -y", problem.name) if recorded else ()
     return (

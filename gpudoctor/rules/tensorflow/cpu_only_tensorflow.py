@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from gpudoctor import compat
 from gpudoctor.facts.model import Facts, FactUnavailable, Known
 from gpudoctor.findings import Applicability, Capability, Remedy, Severity
+from gpudoctor.rules.python._again import once
 from gpudoctor.rules.python._conda import cpu_build, install_command
 from gpudoctor.rules.python._state import older
 from gpudoctor.rules.python._wheels import ARM
@@ -15,6 +16,7 @@ from gpudoctor.rules.tensorflow._install import tensorflow_that_fits
 
 # Up to here the package tensorflow is for the CPU and tensorflow-gpu for the GPU (1.15.0 is an exception).
 FIRST_FOR_BOTH = "2.1"
+CPU_PACKAGES = ("tensorflow-cpu", "tensorflow-intel", "intel-tensorflow")
 JETSON = Remedy(
     summary="Install NVIDIA's TensorFlow for Jetson: the wheel for your JetPack release (its version ends in +nv), as "
     "NVIDIA's page on TensorFlow for the Jetson platform tells, or NVIDIA's container for it.",
@@ -43,6 +45,8 @@ ARM_SERVER = Remedy(
         "tensorflow-gpu",
         "own": "the installed TensorFlow {version} is built without CUDA, unlike the published wheel of this release: "
         "it was built from source, or comes from another index",
+        "overwritten": "the installed TensorFlow {version} is built without CUDA: {other} was installed over "
+        "{distribution}",
         "rocm": "the installed TensorFlow {version} ({distribution}) is built for AMD GPUs: it cannot use an NVIDIA "
         "GPU",
     },
@@ -74,6 +78,7 @@ def cpu_only_tensorflow(self: Rule, facts: Facts) -> Iterator[Draft]:
         version=version or "of unknown version",
         distribution=distribution or "unknown package",
         build=cpu_build(facts) or "",
+        other=" and ".join(_others(facts, distribution)),
     )
 
 
@@ -88,6 +93,8 @@ def _kind(facts: Facts, version: str | None, distribution: str | None) -> tuple[
         return "conda", (
             Remedy(summary=summary, commands=(install_command(facts),), applicability=Applicability.UNSAFE),
         )
+    if others := _others(facts, distribution):
+        return "overwritten", once(facts, (distribution or "tensorflow", *others), version)
     if distribution == "tensorflow-rocm":
         return "rocm", tensorflow_that_fits(facts)
     if distribution is None and version is None:
@@ -95,6 +102,15 @@ def _kind(facts: Facts, version: str | None, distribution: str | None) -> tuple[
     if distribution == "tensorflow" and older(version, FIRST_FOR_BOTH):
         return "old", tensorflow_that_fits(facts)
     return ("own" if _published_with_cuda(version, distribution) else None), tensorflow_that_fits(facts)
+
+
+def _others(facts: Facts, distribution: str | None) -> tuple[str, ...]:
+    """Return the CPU packages that lie in the same folder as the one that names itself first."""
+    found = {item.name: item for item in facts.python.packages.get() or () if not item.empty}
+    if distribution is None or distribution in CPU_PACKAGES or distribution not in found:
+        return ()
+    place = found[distribution].location
+    return tuple(name for name in CPU_PACKAGES if name in found and found[name].location == place)
 
 
 def _published_with_cuda(version: str | None, distribution: str | None) -> bool:
