@@ -55,7 +55,7 @@ class Spec(Struct, frozen=True, kw_only=True):
     make_images.py draws other pixels than before; never set by callers.
     """
 
-    images: int = 1000
+    images: int = 640
     validation: int = 200
     seed: int = 0
     quality: int = 85

@@ -24,12 +24,12 @@ data_app = typer.Typer(
 @data_app.command()
 def make(
     *,
-    images: Annotated[int, typer.Option(min=2, help="Images to train on, half cats, half dogs.")] = 1000,
+    images: Annotated[int, typer.Option(min=2, help="Images to train on, half cats, half dogs.")] = 640,
     validation: Annotated[int, typer.Option(min=0, help="Images to validate with.")] = 200,
     seed: Annotated[int, typer.Option(min=0, help="Another seed gives other images.")] = 0,
     python: PythonOption = None,
 ) -> None:
-    """Make the images now, so that a later `gpudoctor bench` need not.
+    """Make the images now, so that a later `gpudoctor bench` need not; by default those that it asks for by default.
 
     Example:
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
 from pathlib import Path
@@ -9,9 +10,13 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from gpudoctor.benchmark.data import Spec
 from gpudoctor.benchmark.data_model import Progress
+from gpudoctor.benchmark.options import IMAGES, VALIDATION_IMAGES, Effort
 from gpudoctor.cli import app
+from gpudoctor.cli.data import make
 from gpudoctor.cli.images_bar import bar
+from gpudoctor.facts.host import ChildRun, Host
 
 
 @pytest.fixture
@@ -54,6 +59,21 @@ def test_make_tells_why_it_cannot(cache: Path, tmp_path: Path, arguments: list[s
     run = CliRunner().invoke(app, ["data", "make", *(argument.format(sh=script) for argument in arguments)])
     assert run.exit_code == 2
     assert message.format(sh=script) in run.stderr
+
+
+def test_interrupt_is_told_by_the_exit_status(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_args: object, **_more: object) -> ChildRun:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Host, "run_child", interrupt)
+    assert CliRunner().invoke(app, ["data", "make"]).exit_code == 130
+    assert list(cache.iterdir()) == []
+
+
+def test_makes_what_bench_asks_for() -> None:
+    defaults = {name: option.default for name, option in inspect.signature(make).parameters.items()}
+    by_bench = Spec(images=IMAGES[Effort.NORMAL], validation=VALIDATION_IMAGES[Effort.NORMAL], seed=0)
+    assert by_bench == Spec(images=defaults["images"], validation=defaults["validation"], seed=defaults["seed"])
 
 
 def test_bar() -> None:
