@@ -23,7 +23,7 @@ from gpudoctor.rules.registry import Draft, Rule, rule
 
 # tf.keras is Keras 3 from here on, and Keras 2 is the package tf-keras.
 FIRST_WITH_KERAS_3 = "2.16"
-# Seen to work: TensorFlow 2.15 with Keras 3, which then is tf.keras, though its metadata forbid it.
+# Seen: 2.15 works with Keras 3, which then is tf.keras, though its metadata forbid it; 2.14 fails.
 FIRST_THAT_BEARS_KERAS_3 = "2.15"
 KERAS_3 = "3.0"
 LEGACY = "TF_USE_LEGACY_KERAS"
@@ -108,7 +108,9 @@ def _installed(self: Rule, facts: Facts, version: str) -> Iterator[Draft]:
                 version=version,
             )
         return
-    if at_least(version, FIRST_WITH_KERAS_3) and older(keras.version, KERAS_3):
+    too_old = at_least(version, FIRST_WITH_KERAS_3) and older(keras.version, KERAS_3)
+    too_new = older(version, FIRST_THAT_BEARS_KERAS_3) and declared is not None and at_least(keras.version, KERAS_3)
+    if too_old or too_new:
         need = declared.specifier if declared else ">=3"
         yield self.finding(
             evidence, remedies=_keras(facts, f"keras{need}"), keras=keras.version, version=version, need=need

@@ -50,8 +50,9 @@ def tf_package_conflict(self: Rule, facts: Facts) -> Iterator[Draft]:
     How to fix: uninstall everything that provides TensorFlow, delete what remains, and install one package. Rename a
     script that bears the name of a package. Best start with a new virtual environment.
     """
-    yield from _from_log(self, facts)
-    yield from _providers(self, facts)
+    yield from (logged := tuple(_from_log(self, facts)))
+    if not logged:
+        yield from _providers(self, facts)
     problems = facts.python.problems.require()
     for problem in problems:
         yield from _problem(self, facts, problem)

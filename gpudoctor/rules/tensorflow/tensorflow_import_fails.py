@@ -16,8 +16,8 @@ _WORDINGS = {
     RunOutcome.NO_ANSWER: "hang",
     RunOutcome.EXIT: "exit",
 }
-# Old builds are linked to CUDA: without its libraries the import fails, and a rule about the libraries says so.
-_OF_LIBRARIES = ("cuda-library-not-linked",)
+# Other rules say so: old builds are linked to CUDA; and Horovod's import is not TensorFlow's.
+_SAID_ELSEWHERE = ("cuda-library-not-linked", "horovod-extension-missing")
 
 
 @rule(
@@ -42,7 +42,7 @@ def tensorflow_import_fails(self: Rule, facts: Facts) -> Iterator[Draft]:
     """
     run, logged = failed_import(facts), events(facts, "native-runtime-not-loaded")
     if run is None and logged and not imported(facts):
-        if not events(facts, *_OF_LIBRARIES):
+        if not events(facts, *_SAID_ELSEWHERE):
             yield self.finding(seen(logged), variant="log", remedies=_clean(facts))
         return
     facts.tensorflow.run.require()
@@ -50,7 +50,7 @@ def tensorflow_import_fails(self: Rule, facts: Facts) -> Iterator[Draft]:
         return
     if isinstance(facts.tensorflow.version, Absent):
         raise FactUnavailable("TensorFlow is not installed")
-    if events(facts, *_OF_LIBRARIES):
+    if events(facts, *_SAID_ELSEWHERE):
         return
     yield self.finding(
         ("tensorflow.run", "tensorflow.version", "python.executable"),

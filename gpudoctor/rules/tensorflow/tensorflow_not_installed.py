@@ -39,7 +39,9 @@ def tensorflow_not_installed(self: Rule, facts: Facts) -> Iterator[Draft]:
     How to fix: activate the right environment or point at it with --python; else install TensorFlow into this one.
     """
     logged = tuple(event for event in events(facts, "no-module") if event.parameters.get("module") == TENSORFLOW)
-    if logged and isinstance(facts.tensorflow.version, Unknown):
+    # A version in the text may be one that was asked for.
+    unknown = isinstance(facts.tensorflow.version, Unknown) or isinstance(facts.tensorflow.distribution, Absent)
+    if logged and unknown and not isinstance(facts.tensorflow.version, Absent):
         yield self.finding(
             (*seen(logged), "python.version"), variant="log", remedies=(POINT_AT_IT, *tensorflow_that_fits(facts))
         )
