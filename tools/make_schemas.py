@@ -1,4 +1,4 @@
-"""Make the JSON Schemas of facts and report in gpudoctor/schemas/ from the types that encode them.
+"""Make the JSON Schemas of facts, report and benchmark in gpudoctor/schemas/ from the types that encode them.
 
 Run `python tools/make_schemas.py` after a change of a fact or of the report; `--check` compares and writes nothing.
 """
@@ -12,7 +12,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from gpudoctor.facts import codec  # noqa: E402 (found by the line above)
+from gpudoctor.benchmark import results  # noqa: E402 (found by the line above)
+from gpudoctor.facts import codec  # noqa: E402
 from gpudoctor.report import json as report  # noqa: E402
 
 OUTPUT = ROOT / "gpudoctor" / "schemas"
@@ -20,7 +21,11 @@ OUTPUT = ROOT / "gpudoctor" / "schemas"
 
 def schemas() -> dict[str, str]:
     """Return the text of each schema file by its name."""
-    made = {"facts.schema.json": codec.json_schema(), "report.schema.json": report.json_schema()}
+    made = {
+        "bench.schema.json": results.json_schema(),
+        "facts.schema.json": codec.json_schema(),
+        "report.schema.json": report.json_schema(),
+    }
     return {name: json.dumps(schema, indent=1) + "\n" for name, schema in made.items()}
 
 

@@ -501,6 +501,22 @@ class TrainingFacts(Group, frozen=True, kw_only=True):
     """Of the model."""
     runs: Fact[tuple[TrainingRun, ...]] = UNREAD
     """Runs that a text compares: with other numbers of GPUs, or on the CPU."""
+    device: Fact[str] = UNREAD
+    """cpu or gpu."""
+    input_pipeline: Fact[str] = UNREAD
+    """ImageDataGenerator or tf.data."""
+    augmentation: Fact[str] = UNREAD
+    """none, flip, or full: turned, shifted, sheared and zoomed as well."""
+    precision: Fact[str] = UNREAD
+    """float32, float16 or bfloat16: what the layers compute in."""
+    limit: Fact[str] = UNREAD
+    """What a measurement of the parts found: input-bound, compute-bound, balanced, launch-bound."""
+    gain_without_input: Fact[float] = UNREAD
+    """How many times as fast it would be if input cost nothing."""
+    profile_shares: Fact[dict[str, float]] = UNREAD
+    """Time of all threads over the time of a profiled window: python, decode, augment, read."""
+    cpu_images_per_second: Fact[float] = UNREAD
+    """The best rate of the same training on this machine's CPU."""
 
 
 class Facts(Group, frozen=True, kw_only=True, omit_defaults=False):
