@@ -190,7 +190,7 @@ class TestPlatforms:
         machine = Machine(os=Os.WSL2, compute_capabilities=("8.9",), driver="560.94", pythons=("3.12",))
         stack = stack_of(newest_tensorflow(machine))
         assert (stack.tensorflow, stack.route, stack.driver_min) == ("2.21.0", Os.WSL2, "528.33")
-        assert install_commands(stack, "python") == ("python -m pip install 'tensorflow[and-cuda]==2.21.0'",)
+        assert install_commands(stack, "python")[0] == "python -m pip install 'tensorflow[and-cuda]==2.21.0'"
 
     def test_under_wsl2_a_linux_number_is_not_held_against_the_machine(self) -> None:
         machine = Machine(os=Os.WSL2, compute_capabilities=("8.9",), driver="525.60.13")
@@ -215,6 +215,8 @@ class TestCommands:
         stack = stack_of(newest_tensorflow(linux("6.1", "580.65.06", "3.12")))
         assert install_commands(stack, "/venv/bin/python", Installer.UV) == (
             "uv pip install --python /venv/bin/python 'tensorflow[and-cuda]==2.21.0' 'nvidia-cudnn-cu12<9.11'",
+            'export LD_LIBRARY_PATH="$(/venv/bin/python -c \'import sysconfig; print(sysconfig.get_path("purelib"))\')'
+            '/nvidia/cusolver/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"',
         )
         assert new_environment_commands(stack, Installer.UV)[0] == "uv venv --python 3.12 tf-env"
 
@@ -229,7 +231,8 @@ class TestCommands:
         machine = linux(data.draw(st.sampled_from(["3.7", "6.1", "8.9"])), None)
         interpreter = data.draw(st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1))
         stack = build_stack(wheel, None, machine, ())
-        (command,) = install_commands(stack, interpreter)
+        command, *loader = install_commands(stack, interpreter)
+        assert bool(loader) == (wheel.tensorflow == "2.21.0")
         assert shlex.split(command) == [interpreter, "-m", "pip", "install", *stack.requirements]
         assert all(Requirement(text) for text in stack.requirements)
 

@@ -34,6 +34,18 @@ def python_for(stack: Stack) -> str:
     return max(stack.pythons_at_hand or stack.pythons, key=version)
 
 
+def loader_commands(stack: Stack, interpreter: str) -> tuple[str, ...]:
+    """Commands that lead the loader to wheels which the release itself does not look into; mostly none.
+
+    They hold for one shell. An empty entry in the variable would mean the current folder.
+    """
+    if not stack.unsearched:
+        return ()
+    site = f"$({quote(interpreter, stack.route)} -c 'import sysconfig; print(sysconfig.get_path(\"purelib\"))')"
+    folders = ":".join(f"{site}/{folder}" for folder in stack.unsearched)
+    return (f'export LD_LIBRARY_PATH="{folders}${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}"',)
+
+
 def install_commands(stack: Stack, interpreter: str, installer: Installer = Installer.PIP) -> tuple[str, ...]:
     """Commands that install the stack into the environment of `interpreter`, whose Python must fit.
 
@@ -42,9 +54,9 @@ def install_commands(stack: Stack, interpreter: str, installer: Installer = Inst
     words = [quote(word, stack.route) for word in stack.requirements]
     python = quote(interpreter, stack.route)
     if installer is Installer.UV:
-        return (" ".join(["uv pip install --python", python, *words]),)
+        return (" ".join(["uv pip install --python", python, *words]), *loader_commands(stack, interpreter))
     call = "& " if stack.route is Os.WINDOWS and python.startswith('"') else ""
-    return (" ".join([f"{call}{python} -m pip install", *words]),)
+    return (" ".join([f"{call}{python} -m pip install", *words]), *loader_commands(stack, interpreter))
 
 
 def new_environment_commands(stack: Stack, installer: Installer = Installer.PIP) -> tuple[str, ...]:

@@ -61,6 +61,8 @@ class Stack(Struct, frozen=True, kw_only=True):
     provided_by: Provider
     requirements: tuple[str, ...]
     manual: tuple[str, ...] = ()
+    unsearched: tuple[str, ...] = ()
+    """Folders of NVIDIA's wheels that this release does not look into: LD_LIBRARY_PATH has to name them."""
     limits: tuple[str, ...] = ()
     evidence: tuple[Evidence, ...] = ()
 

@@ -144,6 +144,10 @@ def _keras(wheel: Wheel) -> int | None:
         return None
 
 
+def _unsearched(wheel: Wheel) -> tuple[str, ...]:
+    return tuple(f"nvidia/{library.lower()}/lib" for library in compat.pip_route(wheel.tensorflow).runpath_lacks)
+
+
 def build_stack(wheel: Wheel, code: CodeAnswer | None, machine: Machine, at_hand: tuple[str, ...]) -> Stack:
     """The stack of a wheel that nothing rules out; raises NotCovered where a table has no row for it."""
     cuda, cudnn = compat.cuda_of(wheel), _cudnn_version(wheel)
@@ -165,6 +169,7 @@ def build_stack(wheel: Wheel, code: CodeAnswer | None, machine: Machine, at_hand
         provided_by=by,
         requirements=requirements(wheel, machine.compute_capabilities),
         manual=manual,
+        unsearched=_unsearched(wheel) if by is not Provider.SYSTEM else (),
         limits=_limits(code, machine),
         evidence=_evidence(wheel, code, machine),
     )
