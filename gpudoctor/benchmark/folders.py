@@ -59,15 +59,11 @@ def open_folder(
     choice. check_at_most: decode no more files than this; None: all that are there. Raises DataError.
     """
     layout = read_layout(folder)
-    train, held = _split(layout, seed)
-    found = len(train) + len(held)
-    if check_at_most is not None and check_at_most < found:
-        train, held = (_choose(part, check_at_most * len(part) // found, seed) for part in (train, held))
-    files = [*train, *held]
+    parts, found = _candidates(layout, check_at_most, seed)
+    files = [file for part in parts for file in part]
     scan = _scan(host, python, files, on_progress)
-    bad = {index for indices in scan.refused.values() for index in indices}
-    good = [file for index, file in enumerate(train) if index not in bad]
-    good_held = [file for index, file in enumerate(held, len(train)) if index not in bad]
+    bad = {files[index].path for indices in scan.refused.values() for index in indices}
+    good, good_held = ([file for file in part if file.path not in bad] for part in parts)
     _require_classes(layout, good, folder, scan)
     chosen, chosen_held = _choose(good, images, seed), _choose(good_held, validation, seed)
     sizes = {file.path: size for file, size in zip(files, scan.sizes, strict=True)}
@@ -82,7 +78,7 @@ def open_folder(
         how=_sentence(layout, len(files), found, len(bad), scan.tensorflow),
         formats=tuple(sorted(scan.formats.items(), key=lambda item: (-item[1], item[0]))),
         skipped=_remarks(files, scan.refused),
-        odd=(*_remarks(files, scan.odd), *_duplicates(files, scan.same, len(train))),
+        odd=(*_remarks(files, scan.odd), *_duplicates(files, scan.same, len(parts[0]))),
         ignored=layout.ignored,
         checked=len(files),
         found=found,
@@ -108,10 +104,19 @@ def class_folders(data: DataSet, scratch: Path) -> ClassFolders:
     return ClassFolders(str(scratch / "train"), str(scratch / "validation") if data.validation else None)
 
 
-def _split(layout: Layout, seed: int) -> tuple[tuple[ImageFile, ...], tuple[ImageFile, ...]]:
+def _candidates(layout: Layout, most: int | None, seed: int) -> tuple[list[tuple[ImageFile, ...]], int]:
+    """Return the training and validation images to check, and how many images there are in all."""
+    parts = _split(layout, seed)
+    found = sum(map(len, parts))
+    if most is not None and most < found:
+        parts = [_choose(part, most * len(part) // found, seed) for part in parts]
+    return parts, found
+
+
+def _split(layout: Layout, seed: int) -> list[tuple[ImageFile, ...]]:
     """Return training and validation images; where a folder has none of the latter, some of each class are kept."""
     if layout.validation:
-        return _labelled(layout, layout.train), _labelled(layout, layout.validation)
+        return [_labelled(layout, layout.train), _labelled(layout, layout.validation)]
     train: list[ImageFile] = []
     held: list[ImageFile] = []
     for label, name in enumerate(layout.classes):
@@ -119,7 +124,7 @@ def _split(layout: Layout, seed: int) -> tuple[tuple[ImageFile, ...], tuple[Imag
         aside = len(files) // VALIDATION_SHARE
         held += files[:aside]
         train += files[aside:]
-    return tuple(sorted(train, key=_path)), tuple(sorted(held, key=_path))
+    return [tuple(sorted(train, key=_path)), tuple(sorted(held, key=_path))]
 
 
 def _labelled(layout: Layout, classes: Classes) -> tuple[ImageFile, ...]:
