@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import os
 import tempfile
@@ -60,22 +61,20 @@ def open_folder(
     """
     layout = read_layout(folder)
     parts, found = _candidates(layout, check_at_most, seed)
-    files = [file for part in parts for file in part]
+    files = [*parts[0], *parts[1]]
     scan = _scan(host, python, files, on_progress)
-    bad = {files[index].path for indices in scan.refused.values() for index in indices}
-    good, good_held = ([file for file in part if file.path not in bad] for part in parts)
-    _require_classes(layout, good, folder, scan)
-    chosen, chosen_held = _choose(good, images, seed), _choose(good_held, validation, seed)
-    sizes = {file.path: size for file, size in zip(files, scan.sizes, strict=True)}
+    good, good_held = _good(layout, parts, folder, scan)
+    chosen, aside = _choose(good, images, seed), _choose(good_held, validation, seed)
+    sizes = dict(zip((file.path for file in files), scan.sizes, strict=True))
     return DataSet(
         origin=Origin.FOLDER,
         folder=os.path.abspath(folder),
         classes=layout.classes,
         train=chosen,
-        validation=chosen_held,
-        bytes=sum(sizes[file.path] for file in (*chosen, *chosen_held)),
-        hash=_hash(folder, (*chosen, *chosen_held), sizes),
-        how=_sentence(layout, len(files), found, len(bad), scan.tensorflow),
+        validation=aside,
+        bytes=sum(sizes[file.path] for file in (*chosen, *aside)),
+        hash=_hash(folder, (*chosen, *aside), sizes),
+        how=_sentence(layout, len(files), found, scan),
         formats=tuple(sorted(scan.formats.items(), key=lambda item: (-item[1], item[0]))),
         skipped=_remarks(files, scan.refused),
         odd=(*_remarks(files, scan.odd), *_duplicates(files, scan.same, len(parts[0]))),
@@ -180,6 +179,15 @@ def _scan(host: Host, python: str, files: Sequence[ImageFile], on_progress: OnPr
         raise DataError(f"checking images failed: {exc}") from exc
 
 
+def _good(layout: Layout, parts: list[tuple[ImageFile, ...]], folder: str, scan: Scan) -> list[tuple[ImageFile, ...]]:
+    """Return the parts without the files that do not decode. Raises DataError where no class is left to train on."""
+    bad = {index for indices in scan.refused.values() for index in indices}
+    numbers = itertools.count()
+    good = [tuple(file for file in part if next(numbers) not in bad) for part in parts]
+    _require_classes(layout, good[0], folder, scan)
+    return good
+
+
 def _require_classes(layout: Layout, good: Sequence[ImageFile], folder: str, scan: Scan) -> None:
     """Raise DataError, with the most frequent reason, where a class has no image left to train on."""
     left = {file.label for file in good}
@@ -214,7 +222,8 @@ def _hash(folder: str, files: Iterable[ImageFile], sizes: dict[str, int]) -> str
     return total.hexdigest()
 
 
-def _sentence(layout: Layout, checked: int, found: int, bad: int, tensorflow: str) -> str:
+def _sentence(layout: Layout, checked: int, found: int, scan: Scan) -> str:
+    bad = sum(map(len, scan.refused.values()))
     share = "all" if checked == found else f"{checked:,} of {found:,}"
     refused = f"{bad:,} cannot be decoded and are skipped" if bad else "all can be decoded"
-    return f"Layout: {layout.kind}. Checked {share} images with TensorFlow {tensorflow}: {refused}."
+    return f"Layout: {layout.kind}. Checked {share} images with TensorFlow {scan.tensorflow}: {refused}."
