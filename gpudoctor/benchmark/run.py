@@ -177,7 +177,8 @@ class Run:
 
     def _plan(self, modes: tuple[Mode, ...], device: Device, pictures: Pictures, folder: Path) -> GroupPlan:
         free = machine.free_memory(self._host, self._facts)
-        side_by_side = not device.gpu_uuid and free >= machine.MEMORY_FOR_TWO_BYTES
+        # A living TensorFlow holds GPU memory, so there each round has the GPU for itself.
+        side_by_side = not any(mode.on_gpu for mode in modes) and free >= machine.MEMORY_FOR_TWO_BYTES
         return GroupPlan(
             modes=modes,
             device=device,

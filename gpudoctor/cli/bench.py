@@ -8,12 +8,12 @@ import os
 import shutil
 import sys
 from collections.abc import Iterator
+from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from gpudoctor.benchmark.options import Augment, BenchOptions, Effort, Mode, Precision
 from gpudoctor.cli.options import Format, Output, OutputOption, PythonOption
 from gpudoctor.cli.output import put, usage_error, write_file
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from gpudoctor.benchmark.data_model import OnProgress
+    from gpudoctor.benchmark.options import BenchOptions, Mode
     from gpudoctor.benchmark.results import BenchResult
 
     Say = Callable[[str], None]
@@ -30,12 +31,31 @@ SMALLEST_IMAGE = 48
 LARGEST_IMAGE = 1024
 
 
+class Augment(str, Enum):
+    """As gpudoctor.benchmark.options, which is not imported until the command runs."""
+
+    NONE = "none"
+    FLIP = "flip"
+    FULL = "full"
+
+
+class Precision(str, Enum):
+    """As gpudoctor.benchmark.options."""
+
+    AUTO = "auto"
+    FLOAT32 = "float32"
+    FLOAT16 = "float16"
+    BFLOAT16 = "bfloat16"
+
+
 def _modes(text: str | None) -> tuple[Mode, ...]:
+    from gpudoctor.benchmark.options import Mode
+
     known = {mode.value: mode for mode in Mode}
     names = [name.strip() for name in (text or ",".join(known)).split(",") if name.strip()]
     wrong = [name for name in names if name not in known]
     if wrong or not names:
-        raise typer.BadParameter(f"{', '.join(wrong) or 'nothing'} is no mode; there are {', '.join(known)}")
+        usage_error(f"--modes: {', '.join(wrong) or 'nothing'} is no mode; there are {', '.join(known)}")
     return tuple(mode for mode in Mode if mode.value in names)
 
 
@@ -92,21 +112,23 @@ def bench(  # noqa: PLR0913 (one argument for each option)
     Exit status: 0 at least one mode was measured; 1 none was, or one failed; 2 wrong usage, or no images; 130
     interrupted, what was measured is printed.
     """
+    from gpudoctor.benchmark import options as choices
+
     if quick and full:
         usage_error("--quick and --full exclude each other")
-    options = BenchOptions(
+    options = choices.BenchOptions(
         modes=_modes(modes),
         image_size=image_size,
         batch_size=batch_size,
         epochs=epochs,
         images=images,
-        augment=augment,
-        precision=precision,
+        augment=choices.Augment(augment.value),
+        precision=choices.Precision(precision.value),
         gpu=gpu,
         python=python,
         data=str(data) if data else None,
         budget_seconds=budget,
-        effort=Effort.QUICK if quick else Effort.FULL if full else Effort.NORMAL,
+        effort=choices.Effort.QUICK if quick else choices.Effort.FULL if full else choices.Effort.NORMAL,
         verify=verify,
         seed=seed,
         fake_accelerator_ms=fake_accelerator,

@@ -257,3 +257,12 @@ def test_one_benchmark_at_a_time_on_a_gpu(run_it: RunIt, tmp_path: Path) -> None
     assert modes[Mode.GPU_BASELINE].status is Status.SKIPPED
     assert "another" in modes[Mode.GPU_BASELINE].reason
     assert modes[Mode.CPU].status is Status.OK
+
+
+def test_gpu_modes_can_be_tried_with_the_cpu_in_place_of_the_gpu(run_it: RunIt) -> None:
+    started: list[dict[str, str]] = []
+    options = BenchOptions(modes=(Mode.GPU_BASELINE, Mode.GPU_OPTIMIZED), stand_in_gpu=True)
+    modes = by_mode(run_it(options, started=started))
+    assert all(one.status is Status.OK and one.gpu is None for one in modes.values())
+    assert len(started) > 1 + 2 * 3
+    assert {environ["CUDA_VISIBLE_DEVICES"] for environ in started} == {"-1"}
