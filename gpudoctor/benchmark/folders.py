@@ -180,7 +180,7 @@ def _scan(host: Host, python: str, files: Sequence[ImageFile], on_progress: OnPr
 
 
 def _good(layout: Layout, parts: list[tuple[ImageFile, ...]], folder: str, scan: Scan) -> list[tuple[ImageFile, ...]]:
-    """Return the parts without the files that do not decode. Raises DataError where no class is left to train on."""
+    """Return the parts without the files that do not decode. Raises DataError where a class loses all."""
     bad = {index for indices in scan.refused.values() for index in indices}
     numbers = itertools.count()
     good = [tuple(file for file in part if next(numbers) not in bad) for part in parts]
