@@ -103,4 +103,41 @@ claim "a GPU hidden by CUDA_VISIBLE_DEVICES is found out" $?
 "$python" -m gpudoctor snapshot -o "json=$folder/facts.json" >/dev/null 2>&1
 "$python" -m gpudoctor check --facts "$folder/facts.json" -o "json=$folder/saved.json" >/dev/null 2>&1
 ask saved.json '"gpu-works" in rules'; claim "saved facts give the same answer" $?
+
+# The benchmark: needs the extra `bench` in the same environment, and takes some five minutes.
+if ! "$python" -c 'import PIL, scipy' 2>/dev/null; then
+    claim "gpudoctor bench measures the GPU" 2 "Pillow or SciPy is missing (the extra bench)"
+    exit $untrue
+fi
+"$python" -m gpudoctor bench --budget 300 --verify --python "$("$python" -c 'import sys; print(sys.executable)')" \
+    -o "json=$folder/bench.json" >"$folder/bench.txt" 2>&1
+status=$?
+cat "$folder/bench.txt"
+[ "$status" -eq 0 ]; claim "bench exits with 0" $? "exit $status"
+# measured EXPRESSION: whether it holds over the modes, m["gpu-baseline"] and so on.
+measured() {
+    "$python" - "$folder/bench.json" "$1" <<'PY'
+import json, sys
+result = json.load(open(sys.argv[1]))
+modes = {one["mode"]: one for one in result["modes"]}
+gpu = [modes["gpu-baseline"], modes["gpu-optimized"]]
+sys.exit(0 if eval(sys.argv[2], {"r": result, "m": modes, "gpu": gpu}) else 1)
+PY
+}
+measured 'all(one["status"] == "ok" for one in r["modes"])'; claim "all four modes are measured" $?
+measured 'all(one["gpu"] and one["gpu"]["samples"] >= 2 for one in gpu)'; claim "NVML is sampled while they run" $?
+measured 'max(one["gpu"]["utilization"] or 0 for one in gpu) > 0'; claim "the GPU was at work" $?
+measured 'all(one["environment"]["CUDA_VISIBLE_DEVICES"] == r["machine"]["gpu_uuid"] for one in gpu)'
+claim "the worker saw the GPU that was chosen, by its UUID" $?
+measured 'm["gpu-baseline"]["settings"]["jit_compile"] is False'; claim "the baseline runs without XLA" $?
+measured 'all(one["data_wait"] is not None for one in gpu)'; claim "the profiler tells the wait for data" $?
+# Where one part clearly decides, the whole is as fast as that part: a quarter off at most.
+measured 'all(one["verdict"] in ("balanced", "unknown") or abs(one["images_per_second"]["median"]
+    / min(one["ceilings"]["input_only"], one["ceilings"]["compute_only"]) - 1) <= 0.25 for one in gpu)'
+claim "end to end is as fast as its slower part" $?
+measured 'm["gpu-optimized"]["images_per_second"]["median"] >= 0.95 * m["gpu-baseline"]["images_per_second"]["median"]'
+claim "the optimised mode is never slower than the baseline" $?
+measured 'all(one["learns"] and one["learns"]["ok"] for one in r["modes"])'; claim "all modes learn" $?
+measured 'not [one for one in m["gpu-optimized"]["tried"] if one["kept"] and one["gain"] and one["gain"] < 1.05]'
+claim "what is kept has won" $?
 exit $untrue

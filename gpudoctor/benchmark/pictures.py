@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from msgspec import Struct
 
 from gpudoctor.benchmark.data import Spec, ensure
-from gpudoctor.benchmark.data_model import DataError, DataSet, OnProgress, Origin
+from gpudoctor.benchmark.data_model import DataSet, OnProgress, Origin
+from gpudoctor.benchmark.folders import class_folders, open_folder
 from gpudoctor.benchmark.options import IMAGES, VALIDATION_IMAGES, BenchOptions, Effort
 from gpudoctor.benchmark.plan import Folders
 from gpudoctor.benchmark.results import Data
@@ -22,15 +25,17 @@ class Pictures(Struct, frozen=True, kw_only=True):
     data: Data
 
 
-def prepare(host: Host, python: str, options: BenchOptions, on_progress: OnProgress | None) -> Pictures:
-    """Return the images that the options ask for; makes them if need be. Raises DataError."""
-    chosen = (
-        _folder(host, python, options, on_progress) if options.data else _generated(host, python, options, on_progress)
-    )
-    folders = _folders(chosen)
+def prepare(host: Host, python: str, options: BenchOptions, scratch: Path, on_progress: OnProgress | None) -> Pictures:
+    """Return the images that the options ask for; makes them if need be. Raises DataError.
+
+    scratch: an empty folder for links to the user's images, which the caller removes when the run is over.
+    """
+    find = _folder if options.data else _generated
+    chosen = find(host, python, options, on_progress)
+    folders = _folders(chosen, scratch)
     verify = folders if chosen.origin is Origin.GENERATED else None
     if verify is None and options.verify:
-        verify = _folders(_generated(host, python, BenchOptions(), on_progress))
+        verify = _folders(_generated(host, python, BenchOptions(), on_progress), scratch)
     if options.verify is False or (options.verify is None and options.effort is Effort.QUICK):
         verify = None
     if verify is not None and not verify.validation:
@@ -44,10 +49,6 @@ def _generated(host: Host, python: str, options: BenchOptions, on_progress: OnPr
 
 
 def _folder(host: Host, python: str, options: BenchOptions, on_progress: OnProgress | None) -> DataSet:
-    try:
-        from gpudoctor.benchmark.folders import open_folder
-    except ImportError as exc:
-        raise DataError(f"images of your own are not supported yet ({exc})") from exc
     return open_folder(
         host,
         python,
@@ -59,12 +60,11 @@ def _folder(host: Host, python: str, options: BenchOptions, on_progress: OnProgr
     )
 
 
-def _folders(found: DataSet) -> Folders:
-    if found.class_folders is None:
-        raise DataError("these images do not lie in one folder for each class, which is not supported yet")
+def _folders(found: DataSet, scratch: Path) -> Folders:
+    places = class_folders(found, scratch)
     return Folders(
-        train=found.class_folders.train,
-        validation=found.class_folders.validation or "",
+        train=places.train,
+        validation=places.validation or "",
         images=len(found.train),
         all_jpeg=found.all_jpeg,
     )

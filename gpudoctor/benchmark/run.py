@@ -94,15 +94,16 @@ class Run:
         devices = dict(self._devices())
         if not devices:
             return
-        pictures = prepare(self._host, target.path, self._options, self._hooks.progress)
-        self._data = pictures.data
-        for number, (modes, device) in enumerate(devices.items()):
-            share = self._budget.share(1 / (len(devices) - number))
-            with self._folder() as folder:
-                self._group(modes, device, pictures, share, folder)
-            for text in share.dropped:
-                self._budget.drop(text)
-            self._hooks.save(self.result())
+        with self._folder() as links:
+            pictures = prepare(self._host, self._python, self._options, links, self._hooks.progress)
+            self._data = pictures.data
+            for number, (modes, device) in enumerate(devices.items()):
+                share = self._budget.share(1 / (len(devices) - number))
+                with self._folder() as folder:
+                    self._group(modes, device, pictures, share, folder)
+                for text in share.dropped:
+                    self._budget.drop(text)
+                self._hooks.save(self.result())
 
     def _devices(self) -> Iterator[tuple[tuple[Mode, ...], Device]]:
         """Yield the modes that can run, by device; the others are noted as skipped."""
