@@ -192,11 +192,10 @@ def _from_tables(tensorflow: TensorFlowFacts, seen: Seen) -> TensorFlowFacts:
     except (compat.NotCovered, ValueError):
         return tensorflow
     changes: dict[str, object] = {}
-    if (
-        isinstance(tensorflow.cuda_build, Unknown)
-        and row.cuda_build is not None
-        and seen.hints.keys() & {"linux", "windows"}
-    ):
+    # Of one version there are builds with and without CUDA: that this is none is said only where no GPU is listed.
+    listed = tensorflow.devices.get()
+    sure = row.cuda_build or (row.cuda_build is False and listed is not None and all(d.kind != "GPU" for d in listed))
+    if isinstance(tensorflow.cuda_build, Unknown) and sure and seen.value("host.os") is not None:
         changes["cuda_build"] = Known(row.cuda_build, FROM_TABLES)
     if row.cuda_build and row.kind == "full":
         if isinstance(tensorflow.built_with_cuda, Unknown) and row.cuda_raw:

@@ -37,6 +37,11 @@ def working_gpu_devices(facts: Facts) -> tuple[Device, ...]:
     return tuple(device for device in devices if device.kind == "GPU" and results.get(device.name, False))
 
 
+def seen_gpu_devices(facts: Facts) -> tuple[Device, ...]:
+    """Return the GPUs that TensorFlow lists or made a device of, whether or not it computed on them."""
+    return tuple(device for device in facts.tensorflow.devices.get() or () if device.kind == "GPU")
+
+
 def working_gpus(facts: Facts) -> frozenset[int]:
     """Return the indices in Facts.gpus of GPUs that were seen to compute."""
     indices = (gpu_index_of(facts, device) for device in working_gpu_devices(facts))

@@ -38,8 +38,8 @@ _VERSION = (
     r"v[\d.]{2,6})?)[\"']?\Z"
 )
 _SAID = (
-    r"(?i:(?:tensorflow|tf)(?:[ _.]__version__|[ _-]version(?: is)?|\.version\.VERSION|)\s{0,6}[:=]{1"
-    r",2}\s{0,4}|tensorflow version:?\s{1,4}|TensorFlow v)"
+    r"(?i:(?:tensorflow|tf)(?:[ _.]__version__|[ _-]version(?: is)?|\.version\.VERSION|)\s{0,6}[:=](?!=)"
+    r"\s{0,4}|tensorflow version:?\s{1,4}|TensorFlow v)"
     r"v?[\"']?(?P<version>[12]\.\d{1,2}\.\d{1,2}(?:rc\d)?)(?![\w.]*\.whl)"
 )
 _ASKS_VERSION = (

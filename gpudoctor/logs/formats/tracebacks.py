@@ -41,6 +41,7 @@ class Reader:
             return
         stripped = text.strip()
         if stripped.startswith('File "') or " in <module>" in text:
+            text = text.replace("horovod/tensorflow", "horovod").replace("horovod\\tensorflow", "horovod")
             self._frames += 1
             self._importing = self._importing or (
                 any(frame in text for frame in _OWN_FRAMES) and ("<module>" in text or "swig_import_helper" in text)

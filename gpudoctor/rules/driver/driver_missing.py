@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpudoctor import compat
-from gpudoctor.facts.model import Absent, Api, Facts, Known, PciDevice
+from gpudoctor.facts.model import Absent, Api, Facts, Known, PciDevice, Unknown
 from gpudoctor.findings import Capability, Confidence, Severity
 from gpudoctor.rules.driver._install import install_driver
-from gpudoctor.rules.driver._state import answers, has_pci_gpu, outcome, require_own_driver
+from gpudoctor.rules.driver._state import answers, has_pci_gpu, nouveau_in_the_way, outcome, require_own_driver
+from gpudoctor.rules.observed import seen_gpu_devices as imported_gpu
+from gpudoctor.rules.python._state import events, seen
 from gpudoctor.rules.registry import Draft, Rule, rule
 
 
@@ -17,8 +19,11 @@ from gpudoctor.rules.registry import Draft, Rule, rule
     breaks=Capability.KERNEL_DRIVER,
     message="an NVIDIA GPU is on the PCI bus ({gpu}), but its driver is not installed",
     variants={
+        "text": "libcuda.so.1, the CUDA library of the NVIDIA driver, was not found: the driver is not installed, or "
+        "this machine has no NVIDIA GPU",
+        "tool": "nvidia-smi, which comes with the NVIDIA driver, was not found: the driver is not installed",
         "libraries": "the NVIDIA kernel module {module} is loaded, but libcuda.so.1, the driver's CUDA library, is not "
-        "installed"
+        "installed",
     },
 )
 def driver_missing(self: Rule, facts: Facts) -> Iterator[Draft]:
@@ -31,6 +36,9 @@ def driver_missing(self: Rule, facts: Facts) -> Iterator[Draft]:
     if answers(facts):
         return
     require_own_driver(facts)
+    if isinstance(facts.host.pci_gpus, Unknown) and not isinstance(facts.driver.kernel_module_version, Known):
+        yield from _from_text(self, facts)
+        return
     if outcome(facts.driver.cuda_init.require()) is not Api.NO_LIBRARY:
         return
     module = facts.driver.kernel_module_version
@@ -54,6 +62,24 @@ def driver_missing(self: Rule, facts: Facts) -> Iterator[Draft]:
             remedies=install_driver(facts),
             gpu=_shown(device),
         )
+
+
+def _from_text(self: Rule, facts: Facts) -> Iterator[Draft]:
+    """Find it where nobody looked at the PCI bus: text tells of libraries and tools only."""
+    tool = events(facts, "smi-not-found")
+    without = outcome(facts.driver.cuda_init.get()) is Api.NO_LIBRARY
+    if not without and not tool:
+        facts.host.pci_gpus.require()
+    if (not without and imported_gpu(facts)) or facts.host.os.get() == "macos" or nouveau_in_the_way(facts):
+        return
+    if isinstance(facts.host.tegra, Known) or (facts.host.os.get() == "windows" and not without):
+        return
+    yield self.finding(
+        ("driver.cuda_init", *seen(tool)),
+        variant="text" if without else "tool",
+        confidence=Confidence.LIKELY,
+        remedies=install_driver(facts),
+    )
 
 
 def _shown(device: PciDevice) -> str:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpudoctor.facts.model import Absent, Facts, Known
-from gpudoctor.findings import Applicability, Capability, Remedy, Severity
+from gpudoctor.facts.model import Absent, Api, Facts, Known, Unknown
+from gpudoctor.findings import Applicability, Capability, Confidence, Remedy, Severity
 from gpudoctor.rules.driver._state import (
     NVML_DRIVER_NOT_LOADED,
     answers,
     failed_with,
     has_pci_gpu,
     nouveau_in_the_way,
+    outcome,
     require_own_driver,
 )
+from gpudoctor.rules.observed import seen_gpu_devices
+from gpudoctor.rules.python._state import events, seen
 from gpudoctor.rules.registry import Draft, Rule, rule
 
 LOAD = Remedy(
@@ -35,8 +38,13 @@ BUILD = Remedy(
     breaks=Capability.KERNEL_DRIVER,
     message="the NVIDIA driver is installed, but its kernel module is not loaded",
     variants={
+        "text": "the NVIDIA kernel module is not loaded",
+        "build": "the NVIDIA kernel module could not be built for the running kernel",
+        "refused": "the NVIDIA kernel module does not load",
+        "legacy": "the installed NVIDIA driver no longer serves this GPU: the {branch}.xx legacy branch does",
+        "no-devices": "the NVIDIA driver is loaded and takes no GPU: nvidia-smi finds no devices",
         "no-module": "the NVIDIA driver's libraries are installed, but there is no kernel module for the running "
-        "kernel {kernel}"
+        "kernel {kernel}",
     },
 )
 def driver_not_loaded(self: Rule, facts: Facts) -> Iterator[Draft]:
@@ -50,6 +58,10 @@ def driver_not_loaded(self: Rule, facts: Facts) -> Iterator[Draft]:
     if answers(facts) or nouveau_in_the_way(facts):
         return
     require_own_driver(facts)
+    told = tuple(_from_text(self, facts))
+    if told:
+        yield from told
+        return
     refused = failed_with(facts.driver.nvml.get(), NVML_DRIVER_NOT_LOADED)
     on_disk, loaded = facts.driver.kernel_module_on_disk, facts.driver.kernel_module_version
     idle = isinstance(on_disk, Known) and isinstance(loaded, Absent) and has_pci_gpu(facts)
@@ -66,4 +78,36 @@ def driver_not_loaded(self: Rule, facts: Facts) -> Iterator[Draft]:
     yield self.finding(
         ("driver.nvml", "driver.kernel_module_version", "driver.kernel_module_on_disk", "host.pci_gpus"),
         remedies=(LOAD,),
+    )
+
+
+_REFUSED = ("module-not-loaded", "module-build-failed", "legacy-driver-needed", "module-found-no-gpu")
+_NOT_RUNNING = ("kernel-driver-not-running", "module-not-in-list", "smi-no-devices")
+# What explains it better; and the words of a driver that is not even installed.
+_OTHER = ("module-not-signed", "probe-not-called", "nouveau-in-use", "gpu-lost", "smi-not-found")
+
+
+def _from_text(self: Rule, facts: Facts) -> Iterator[Draft]:
+    """Find it in what modprobe, dkms, the kernel, nvidia-smi and TensorFlow print."""
+    if seen_gpu_devices(facts) or events(facts, *_OTHER) or facts.host.secure_boot.get():
+        return
+    told = events(facts, *_REFUSED)
+    silent = events(facts, *_NOT_RUNNING)
+    missing = outcome(facts.driver.cuda_init.get()) is Api.NO_LIBRARY
+    hidden = (facts.python.environment.get() or {}).get("CUDA_VISIBLE_DEVICES") in ("", "-1")
+    looked = not isinstance(facts.host.pci_gpus, Unknown) and not has_pci_gpu(facts)
+    if not told and (not silent or missing or hidden or looked):
+        return
+    legacy = next((event.parameters["branch"] for event in told if "branch" in event.parameters), "")
+    build = events(facts, "module-build-failed")
+    no_devices = silent and all(event.message == "smi-no-devices" for event in silent)
+    variant = (
+        "legacy" if legacy else "build" if build else "refused" if told else "no-devices" if no_devices else "text"
+    )
+    yield self.finding(
+        (*seen(told or silent), "driver.cuda_init", "driver.nvml"),
+        variant=variant,
+        confidence=Confidence.CERTAIN if told else Confidence.LIKELY,
+        remedies=(BUILD,) if build else (LOAD,),
+        branch=legacy,
     )

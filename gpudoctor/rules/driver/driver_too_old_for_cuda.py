@@ -6,8 +6,10 @@ from collections.abc import Iterator
 
 from gpudoctor import compat
 from gpudoctor.facts.model import Facts, Known, LibcudaKind
-from gpudoctor.findings import Capability, Severity
+from gpudoctor.findings import Capability, Confidence, Severity
 from gpudoctor.rules.driver._install import install_driver, os_of
+from gpudoctor.rules.observed import seen_gpu_devices
+from gpudoctor.rules.python._state import events, seen
 from gpudoctor.rules.registry import Draft, Rule, rule
 from gpudoctor.rules.tensorflow._install import tensorflow_that_fits
 
@@ -18,8 +20,14 @@ from gpudoctor.rules.tensorflow._install import tensorflow_that_fits
     needs=(Capability.KERNEL_DRIVER,),
     message="driver {have} is older than {need}, the minimum for CUDA {cuda}, which TensorFlow {version} is built with",
     variants={
+        "log": "the NVIDIA driver is older than the CUDA runtime in use needs",
+        "log-known": "driver {have} is older than the CUDA runtime in use needs",
+        "image": "the container image needs {what} {need} or newer of the host's driver",
+        "image-known": "the container image was built for driver {need} or newer, and the host's is {have}",
+        "ptx": "the NVIDIA driver is older than the CUDA release that made this code, and cannot compile its PTX",
+        "compat": "a compat libcuda stands in for the driver's, and this GPU or driver does not allow it",
         "cuda-only": "the driver serves CUDA up to {have}, and TensorFlow {version} is built with CUDA {cuda}, which "
-        "needs driver {need} or newer"
+        "needs driver {need} or newer",
     },
 )
 def driver_too_old_for_cuda(self: Rule, facts: Facts) -> Iterator[Draft]:
@@ -29,6 +37,10 @@ def driver_too_old_for_cuda(self: Rule, facts: Facts) -> Iterator[Draft]:
     one major release of CUDA an older driver is enough (minor-version compatibility), and that is counted here.
     How to fix: update the driver, or install a TensorFlow that is built with an older CUDA.
     """
+    told = tuple(_from_log(self, facts))
+    if told:
+        yield from told
+        return
     if not facts.tensorflow.cuda_build.require():
         return
     cuda = facts.tensorflow.built_with_cuda.require()
@@ -61,3 +73,28 @@ def _forward_compatible(facts: Facts, cuda: str) -> bool:
     if facts.driver.libcuda_kind.get() is not LibcudaKind.COMPAT or serves is None:
         return False
     return compat.cuda_release(serves)[0] >= compat.cuda_release(cuda)[0]
+
+
+def _from_log(self: Rule, facts: Facts) -> Iterator[Draft]:
+    """Find what the CUDA runtime, the container tool and NVIDIA's images say of the driver."""
+    told = events(facts, "container-driver-too-old", "container-release-too-new", "driver-insufficient",
+                  "unsupported-ptx", "forward-compatibility")  # fmt: skip
+    if not told or (any(event.message == "driver-insufficient" for event in told) and seen_gpu_devices(facts)):
+        return
+    event = told[0]
+    have = event.parameters.get("driver") or facts.driver.version.get() or ""
+    variant = {
+        "container-driver-too-old": "image",
+        "container-release-too-new": "image-known" if have else "image",
+        "unsupported-ptx": "ptx",
+        "forward-compatibility": "compat",
+    }.get(event.message, "log-known" if have else "log")
+    yield self.finding(
+        (*seen(told), "driver.version", "driver.cuda_version"),
+        variant=variant,
+        confidence=Confidence.LIKELY if event.message == "unsupported-ptx" else Confidence.CERTAIN,
+        remedies=tensorflow_that_fits(facts) + install_driver(facts),
+        have=have,
+        need=event.parameters.get("needed", ""),
+        what="CUDA" if event.parameters.get("what") == "cuda" else "driver",
+    )

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpudoctor.facts.model import Absent, Api, Facts, Known
+from gpudoctor.facts.model import Absent, Api, Facts, Known, Unknown
 from gpudoctor.findings import Applicability, Capability, Confidence, Remedy, Severity
 from gpudoctor.rules.driver._state import answers, failed_with, has_pci_gpu, outcome
+from gpudoctor.rules.observed import seen_gpu_devices
+from gpudoctor.rules.python._state import events, seen
 from gpudoctor.rules.registry import Draft, Rule, rule
 
 NVML_UNKNOWN = 999
@@ -27,6 +29,12 @@ _TOOLKIT = (
     breaks=Capability.KERNEL_DRIVER,
     message="this {container} container was started without access to the machine's NVIDIA GPU",
     variants={
+        "toolkit": "the container cannot be given a GPU: the NVIDIA Container Toolkit is not installed on the host, or "
+        "the container engine is not set up for it",
+        "host": "the container cannot be given a GPU: the container tool does not reach the host's driver ({detail})",
+        "cluster": "the pod gets no GPU: no node has a free one, or the NVIDIA device plugin does not run",
+        "none": "the container was started without access to the NVIDIA GPU",
+        "lost-text": "the driver answers with an unknown error, as in a container that has lost its access to the GPU",
         "lost": "this {container} container has lost its access to the GPU: the driver answers with an unknown error",
     },
 )
@@ -39,6 +47,10 @@ def no_gpu_in_container(self: Rule, facts: Facts) -> Iterator[Draft]:
     How to fix: start it with --gpus all (docker), --device nvidia.com/gpu=all (podman), --nv (apptainer), or with a
     limit nvidia.com/gpu: 1 (Kubernetes). The host needs the NVIDIA driver and the NVIDIA Container Toolkit.
     """
+    told = tuple(_from_text(self, facts))
+    if told:
+        yield from told
+        return
     if isinstance(facts.host.container, Absent) or isinstance(facts.host.wsl, Known):
         return
     container = facts.host.container.require()
@@ -95,3 +107,55 @@ def _restart(container: str) -> Remedy:
         commands=(f"{container} restart CONTAINER",) if container in ("docker", "podman") else (),
         applicability=Applicability.MANUAL,
     )
+
+
+_TOOLKIT_MISSING = ("container-no-gpu-support", "container-runtime-unknown", "container-cdi")
+_HOST = ("container-host-driver", "container-device-refused", "apptainer-no-libraries")
+_WITHOUT = ("container-without-driver", "smi-not-in-container")
+_INSIDE = ("smi-not-found", "no-device-node", "kernel-driver-not-running")
+
+
+def _from_text(self: Rule, facts: Facts) -> Iterator[Draft]:
+    """Find what container engines print, and what programs say inside a container without a GPU."""
+    if seen_gpu_devices(facts):
+        return
+    container = facts.host.container.get()
+    for messages, variant in ((_TOOLKIT_MISSING, "toolkit"), (_HOST, "host"), (("kubernetes-no-gpu",), "cluster"),
+                              (_WITHOUT, "none")):  # fmt: skip
+        told = events(facts, *messages)
+        if told:
+            detail = next((event.parameters["detail"] for event in told if "detail" in event.parameters), "see its log")
+            yield self.finding(
+                (*seen(told), "host.container"),
+                variant=variant,
+                remedies=(_SET_UP,) if variant == "toolkit" else _start(container or "docker"),
+                container=container or "docker",
+                detail=detail,
+            )
+            return
+    if not isinstance(facts.driver.device_nodes, Unknown) and not isinstance(facts.host.pci_gpus, Unknown):
+        return  # the machine itself was looked at
+    inside = events(facts, *_INSIDE)
+    without = outcome(facts.driver.cuda_init.get()) is Api.NO_LIBRARY
+    if failed_with(facts.driver.nvml.get(), NVML_UNKNOWN) and not isinstance(facts.host.container, Absent):
+        yield self.finding(
+            ("driver.nvml", "host.container"),
+            variant="lost-text",
+            confidence=Confidence.LIKELY,
+            remedies=(_restart(container or "docker"),),
+        )
+    elif container is not None and not isinstance(facts.host.wsl, Known) and (inside or without):
+        yield self.finding(
+            ("host.container", "driver.cuda_init", *seen(inside)),
+            variant="none",
+            confidence=Confidence.LIKELY,
+            remedies=_start(container),
+            container=container,
+        )
+
+
+_SET_UP = Remedy(
+    summary="Install the NVIDIA Container Toolkit on the host, set the engine up for it, and restart the engine.",
+    commands=("sudo apt-get install nvidia-container-toolkit", *_TOOLKIT),
+    applicability=Applicability.UNSAFE,
+)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpudoctor.facts.model import Absent, Api, Facts, LibcudaKind
+from gpudoctor.facts.model import Absent, Api, Facts, Known, LibcudaKind, Unknown
 from gpudoctor.findings import Applicability, Capability, Confidence, Remedy, Severity
-from gpudoctor.rules.driver._state import outcome
+from gpudoctor.rules.driver._state import failed_with, outcome
+from gpudoctor.rules.observed import seen_gpu_devices
+from gpudoctor.rules.python._state import events, seen
 from gpudoctor.rules.registry import Draft, Rule, rule
 
 FOLDER = "/usr/lib/wsl/lib"
@@ -36,6 +38,11 @@ REMOVE_LINUX_DRIVER = Remedy(
     breaks=Capability.KERNEL_DRIVER,
     message="under WSL, {folder} holds no libcuda: Windows has no NVIDIA driver with WSL support",
     variants={
+        "text": "under WSL, libcuda.so.1 was not found: Windows has no NVIDIA driver with WSL support, or the loader "
+        "does not look in {folder}",
+        "blocked": "Windows refuses WSL the GPU: its NVIDIA driver or WSL itself is too old",
+        "cudnn": "cuDNN does not find libcuda.so, which under WSL lies in {folder}",
+        "stub": "the libcuda that is loaded is a stub of a CUDA toolkit, not the driver's: it cannot start CUDA",
         "not-found": "under WSL, the loader does not find libcuda.so.1, though it is in {folder}",
         "linux-driver": "under WSL, {file} is used in place of the libcuda of the Windows driver in {folder}, and it "
         "cannot start CUDA",
@@ -48,6 +55,10 @@ def wsl_driver_or_stub(self: Rule, facts: Facts) -> Iterator[Draft]:
     Linux driver inside WSL, or a stub of a CUDA toolkit, does not reach it.
     How to fix: keep the driver on Windows up to date, install none inside WSL, and let the loader find its folder.
     """
+    told = tuple(_from_text(self, facts))
+    if told:
+        yield from told
+        return
     if isinstance(facts.host.wsl, Absent):
         return
     facts.host.wsl.require()
@@ -72,5 +83,46 @@ def wsl_driver_or_stub(self: Rule, facts: Facts) -> Iterator[Draft]:
             variant="linux-driver",
             remedies=(REMOVE_LINUX_DRIVER,) if driver.libcuda_kind.get() is LibcudaKind.DRIVER else (FIND_IT,),
             file=driver.libcuda_file.get() or "another libcuda",
+            folder=FOLDER,
+        )
+
+
+NVML_OPERATING_SYSTEM = 17
+CUDA_STUB = 34
+UNSET_STUB = Remedy(
+    summary="Take the folder with the stub (lib64/stubs of a CUDA toolkit) off the loader's path: it serves "
+    "linking only.",
+    commands=("echo $LD_LIBRARY_PATH", "ldconfig -p | grep libcuda.so"),
+    applicability=Applicability.MANUAL,
+)
+
+
+def _from_text(self: Rule, facts: Facts) -> Iterator[Draft]:
+    """Find it in what TensorFlow, nvidia-smi and cuDNN print."""
+    wsl = isinstance(facts.host.wsl, Known)
+    cuda = facts.driver.cuda_init.get()
+    parts = tuple(
+        e for e in events(facts, "cudnn-part-missing") if e.parameters.get("missing", "").startswith("libcuda")
+    )
+    if failed_with(facts.driver.nvml.get(), NVML_OPERATING_SYSTEM):
+        yield self.finding(("driver.nvml", "host.wsl"), variant="blocked", remedies=(WINDOWS_DRIVER,))
+    elif failed_with(cuda, CUDA_STUB) and not wsl and isinstance(facts.driver.library_files, Unknown):
+        yield self.finding(("driver.cuda_init",), variant="stub", confidence=Confidence.LIKELY, remedies=(UNSET_STUB,))
+    elif parts:
+        yield self.finding(
+            (*seen(parts), "host.wsl"),
+            variant="cudnn",
+            confidence=Confidence.CERTAIN if wsl else Confidence.LIKELY,
+            remedies=(FIND_IT,),
+            folder=FOLDER,
+        )
+    elif not wsl or not isinstance(facts.driver.library_files, Unknown) or seen_gpu_devices(facts):
+        return
+    elif outcome(cuda) is Api.NO_LIBRARY:
+        yield self.finding(
+            ("host.wsl", "driver.cuda_init"),
+            variant="text",
+            confidence=Confidence.LIKELY,
+            remedies=(WINDOWS_DRIVER, FIND_IT),
             folder=FOLDER,
         )

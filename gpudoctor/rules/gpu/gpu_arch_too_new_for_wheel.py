@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpudoctor import compat
-from gpudoctor.facts.model import Facts, Gpu
+from gpudoctor.facts.model import Facts, Gpu, Known
 from gpudoctor.findings import Capability, Confidence, Remedy, Severity
 from gpudoctor.rules.driver._install import install_driver, os_of
 from gpudoctor.rules.gpu._code import another_runs, capability_of, gpu_code, is_hidden, shown_name
+from gpudoctor.rules.gpu._log import is_newer_than_build, newest_of_runtime, of_gpu
 from gpudoctor.rules.observed import working_gpus
+from gpudoctor.rules.python._state import events, seen
 from gpudoctor.rules.registry import Draft, Rule, Scope, rule
 from gpudoctor.rules.tensorflow._install import newer_than_any_wheel, tensorflow_that_fits
 
@@ -30,6 +32,11 @@ PARTLY = "partly"
         "CUDA {serves} only",
         PARTLY: "TensorFlow {version} has most of its kernels for {gpu} as PTX of CUDA {cuda} only, and driver "
         "{driver} compiles PTX up to CUDA {serves}: kernels without native code fail",
+        "failed": "the driver could not compile TensorFlow's code for {gpu}: the build is older than this generation",
+        "compiles": "this TensorFlow has no native code for {gpu}: the driver compiles it at the first start, for "
+        "minutes",
+        "runtime": "{gpu} is newer than CUDA {cuda}, which this TensorFlow is built with: the driver compiles its "
+        "code at each first start, for minutes, or cannot",
         "none": "TensorFlow {version} has no code for {gpu}: it has {carries}",
     },
 )
@@ -41,6 +48,10 @@ def gpu_arch_too_new_for_wheel(self: Rule, facts: Facts, gpu: Gpu) -> Iterator[D
     How to fix: install a TensorFlow whose wheel has native code for this GPU, where there is one, or a build of NVIDIA
     for it. Where PTX works, keep its cache: raise CUDA_CACHE_MAXSIZE, and keep the folder of CUDA_CACHE_PATH.
     """
+    told = tuple(_from_log(self, facts, gpu))
+    if told:
+        yield from told
+        return
     if not facts.tensorflow.cuda_build.require():
         return
     answer = gpu_code(facts, gpu)
@@ -98,3 +109,30 @@ def _variant(facts: Facts, answer: compat.CodeAnswer, cc: str) -> str | None:
         newest = max(compat.capability(entry) for entry in carried)
         return "none" if compat.capability(cc) > newest else None
     return None
+
+
+def _from_log(self: Rule, facts: Facts, gpu: Gpu) -> Iterator[Draft]:
+    """Find what TensorFlow and CUDA said of this GPU's code, or what their versions say where no wheel is named."""
+    if isinstance(facts.tensorflow.computations, Known):
+        return  # it was tried here: what came of that outweighs words
+    failed = of_gpu(events(facts, "invalid-ptx"), facts, gpu)
+    if not failed and is_newer_than_build(facts, gpu):
+        failed = of_gpu(events(facts, "no-kernel-image", "invalid-kernel-image"), facts, gpu)
+    compiles = of_gpu(events(facts, "compiled-from-ptx"), facts, gpu)
+    cc, cuda = gpu.compute_capability.get(), facts.tensorflow.built_with_cuda.get()
+    newest = newest_of_runtime(facts) if facts.tensorflow.version.get() is None else None
+    # Code of a lower minor number runs on a GPU of the same major one.
+    beyond = cc is not None and newest is not None and compat.capability(cc)[0] > compat.capability(newest)[0]
+    if not failed and not compiles and not beyond:
+        return
+    name = gpu.name.get() or "the GPU"
+    yield self.finding(
+        (*seen(failed or compiles), "gpu.name", "gpu.compute_capability", "tensorflow.built_with_cuda",
+         "tensorflow.version"),
+        variant="failed" if failed else "compiles" if compiles else "runtime",
+        severity=Severity.ERROR if failed else Severity.WARNING,
+        confidence=Confidence.CERTAIN if failed or compiles else Confidence.LIKELY,
+        remedies=tensorflow_that_fits(facts) or newer_than_any_wheel(facts, hard=bool(failed)),
+        gpu=f"{name} (compute capability {cc})" if cc else name,
+        cuda=cuda or "",
+    )  # fmt: skip

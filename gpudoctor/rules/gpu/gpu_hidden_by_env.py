@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpudoctor.facts.model import Facts
-from gpudoctor.findings import Applicability, Capability, Remedy, Severity
+from gpudoctor.facts.model import Facts, Known
+from gpudoctor.findings import Applicability, Capability, Confidence, Remedy, Severity
+from gpudoctor.rules.driver._state import failed_with
+from gpudoctor.rules.observed import seen_gpu_devices
 from gpudoctor.rules.registry import Draft, Rule, rule
 
 VARIABLE = "CUDA_VISIBLE_DEVICES"
+UNSET = Remedy(
+    summary="Unset the variable for this shell.", commands=(f"unset {VARIABLE}",), applicability=Applicability.SAFE
+)
+UNSET_ON_WINDOWS = Remedy(
+    summary="Unset the variable at this prompt.", commands=(f"set {VARIABLE}=",), applicability=Applicability.SAFE
+)
 
 
 @rule(
@@ -29,6 +37,9 @@ def gpu_hidden_by_env(self: Rule, facts: Facts) -> Iterator[Draft]:
     value = (facts.python.environment.require()).get(VARIABLE)
     if value is None:
         return
+    if _hides_all(value) and _not_asked(facts):
+        yield from _from_text(self, facts, value)
+        return
     visible = facts.driver.cuda_device_count.require()
     there = facts.driver.cuda_device_count_unmasked.get() or facts.driver.nvml_device_count.get() or 0
     if visible > 0 or there == 0:
@@ -37,12 +48,36 @@ def gpu_hidden_by_env(self: Rule, facts: Facts) -> Iterator[Draft]:
         (f"python.environment[{VARIABLE}]", "driver.cuda_device_count", "driver.cuda_device_count_unmasked",
          "driver.nvml_device_count"),
         variant=None if value.strip() else "unset",
-        remedies=(
-            Remedy(
-                summary="Unset the variable for this shell.",
-                commands=(f"unset {VARIABLE}",),
-                applicability=Applicability.SAFE,
-            ),
-        ),
+        remedies=(UNSET,),
         value=value,
     )  # fmt: skip
+
+
+NO_DEVICE = 100
+
+
+def _hides_all(value: str) -> bool:
+    return value.strip().strip("\"'") in ("", "-1", "NoDevFiles", "none", "void")
+
+
+def _not_asked(facts: Facts) -> bool:
+    """Whether nobody counted the GPUs with and without the variable: then these are the facts of a text."""
+    driver = facts.driver
+    return not isinstance(driver.cuda_device_count_unmasked, Known) and not isinstance(driver.nvml_device_count, Known)
+
+
+def _from_text(self: Rule, facts: Facts, value: str) -> Iterator[Draft]:
+    """Find a value that hides every GPU, whichever there are."""
+    if seen_gpu_devices(facts):
+        return
+    refused = failed_with(facts.driver.cuda_init.get(), NO_DEVICE)
+    if not refused and facts.tensorflow.devices.get() is None and not facts.tensorflow.events.get():
+        facts.driver.cuda_device_count.require()
+    windows = facts.host.os.get() == "windows"
+    yield self.finding(
+        (f"python.environment[{VARIABLE}]", "driver.cuda_init", "tensorflow.devices"),
+        variant=None if value.strip() else "unset",
+        confidence=Confidence.CERTAIN if refused or facts.tensorflow.devices.get() is not None else Confidence.LIKELY,
+        remedies=(UNSET_ON_WINDOWS if windows else UNSET,),
+        value=value,
+    )

@@ -1,0 +1,73 @@
+"""gpu-exclusive-or-mig."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gpudoctor.facts.model import Api, Facts, ProcessKind
+from gpudoctor.findings import Applicability, Capability, Confidence, Evidence, Remedy, Severity
+from gpudoctor.rules.driver._state import outcome
+from gpudoctor.rules.observed import seen_gpu_devices, working_gpu_devices
+from gpudoctor.rules.python._state import events, seen
+from gpudoctor.rules.registry import Draft, Rule, rule
+
+EXCLUSIVE = ("exclusive-process", "exclusive-thread")
+PROHIBITED = "prohibited"
+DEFAULT_MODE = Remedy(
+    summary="Let several processes use the GPU, or end the one that holds it.",
+    commands=("nvidia-smi", "sudo nvidia-smi -c DEFAULT"),
+    applicability=Applicability.UNSAFE,
+)
+MAKE_INSTANCES = Remedy(
+    summary="List the MIG instances, make one if there is none, and name one by its UUID; or switch MIG off.",
+    commands=("nvidia-smi -L", "sudo nvidia-smi mig -lgip", "export CUDA_VISIBLE_DEVICES=MIG-UUID-OF-AN-INSTANCE"),
+    applicability=Applicability.MANUAL,
+)
+
+
+@rule(
+    Severity.ERROR,
+    breaks=Capability.DEVICE_INIT,
+    needs=(Capability.KERNEL_DRIVER, Capability.USER_DRIVER, Capability.VISIBLE),
+    message="the GPU is in compute mode {mode}, and another process holds it: no second one may use it",
+    variants={
+        "prohibited": "the GPU is in compute mode prohibited: no program may compute on it",
+        "busy": "the driver says that the GPU is busy or unavailable: another process holds it exclusively, or compute "
+        "is prohibited on it",
+        "mig": "the GPU is in MIG mode, and CUDA sees none of its instances",
+    },
+)
+def gpu_exclusive_or_mig(self: Rule, facts: Facts) -> Iterator[Draft]:
+    """The GPU is held exclusively by another process, or MIG gives this program no instance.
+
+    Why it matters: CUDA answers that the device is busy or unavailable, or that there is none, and TensorFlow runs on
+    the CPU or stops.
+    How to fix: set the compute mode to default or end the other process; with MIG, make instances and name one.
+    """
+    if working_gpu_devices(facts):
+        return
+    told = events(facts, "device-busy")
+    failed = outcome(facts.driver.cuda_init.get()) is Api.ERROR or facts.driver.cuda_device_count.get() == 0
+    yielded = False
+    for index, gpu in enumerate(facts.gpus):
+        mode, mig = gpu.compute_mode.get(), gpu.mig.get()
+        others = [item for item in gpu.processes.get() or () if item.kind is ProcessKind.COMPUTE]
+        paths: tuple[str | Evidence, ...] = (f"gpus[{index}].compute_mode", f"gpus[{index}].processes", *seen(told))
+        if mode == PROHIBITED:
+            yielded = True
+            yield self.finding(paths, variant="prohibited", remedies=(DEFAULT_MODE,))
+        elif mode in EXCLUSIVE and (told or (others and not seen_gpu_devices(facts))):
+            yielded = True
+            yield self.finding(paths, confidence=Confidence.LIKELY, remedies=(DEFAULT_MODE,), mode=mode or "")
+        elif mig and failed and not seen_gpu_devices(facts):
+            yielded = True
+            yield self.finding(
+                (f"gpus[{index}].mig", "driver.cuda_init", "driver.cuda_device_count"),
+                variant="mig",
+                confidence=Confidence.LIKELY,
+                remedies=(MAKE_INSTANCES,),
+            )
+    if told and not yielded:
+        yield self.finding(seen(told), variant="busy", confidence=Confidence.LIKELY, remedies=(DEFAULT_MODE,))
+    if not told and not yielded and not facts.gpus:
+        facts.tensorflow.events.require()

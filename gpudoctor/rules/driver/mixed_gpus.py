@@ -1,0 +1,63 @@
+"""mixed-gpus."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gpudoctor.facts.model import Facts, Known
+from gpudoctor.findings import Applicability, Confidence, Remedy, Severity
+from gpudoctor.rules.python._state import events, seen
+from gpudoctor.rules.registry import Draft, Rule, rule
+
+VARIABLE = "CUDA_DEVICE_ORDER"
+BY_PCI = "PCI_BUS_ID"
+SAME_ORDER = Remedy(
+    summary="Let CUDA number the GPUs as nvidia-smi does, or name the one you mean by its UUID.",
+    commands=("export CUDA_DEVICE_ORDER=PCI_BUS_ID", "nvidia-smi -L"),
+    applicability=Applicability.SAFE,
+)
+
+
+@rule(
+    Severity.NOTE,
+    message="there are GPUs of different kinds ({names}): nvidia-smi and CUDA number them in different orders",
+    variants={
+        "left-out": "TensorFlow leaves out a GPU that is much smaller than another ({count} multiprocessors, {minimum} "
+        "are asked for)",
+        "ordinal": "a GPU number was used that CUDA does not have, on a machine with GPUs of different kinds ({names})",
+    },
+)
+def mixed_gpus(self: Rule, facts: Facts) -> Iterator[Draft]:
+    """There are GPUs of different kinds in the machine.
+
+    Why it matters: nvidia-smi counts in the order of the PCI bus, CUDA begins with the fastest: number 1 may be another
+    card than you think. TensorFlow leaves out a card that is much smaller than the largest.
+    How to fix: set CUDA_DEVICE_ORDER=PCI_BUS_ID, or name GPUs by UUID.
+    """
+    left_out = events(facts, "ignoring-gpu-multiprocessors")
+    names = sorted({gpu.name.get() or "" for gpu in facts.gpus} - {""})
+    if left_out:
+        yield self.finding(
+            seen(left_out),
+            variant="left-out",
+            severity=Severity.WARNING,
+            remedies=(SAME_ORDER,),
+            count=left_out[0].parameters.get("count", "few"),
+            minimum=left_out[0].parameters.get("minimum", "more"),
+        )
+        return
+    if not facts.gpus:
+        facts.tensorflow.events.require()
+    environment = facts.python.environment.get() or {}
+    if len(names) < 2 or environment.get(VARIABLE) == BY_PCI:  # noqa: PLR2004 (two kinds)
+        return
+    ordinal = events(facts, "invalid-device")
+    yield self.finding(
+        (*(f"gpus[{index}].name" for index, gpu in enumerate(facts.gpus[:4]) if isinstance(gpu.name, Known)),
+         f"python.environment[{VARIABLE}]", *seen(ordinal)),
+        variant="ordinal" if ordinal else None,
+        severity=Severity.WARNING if ordinal else None,
+        confidence=Confidence.LIKELY if ordinal else Confidence.CERTAIN,
+        remedies=(SAME_ORDER,) if ordinal else (),
+        names=", ".join(names),
+    )  # fmt: skip

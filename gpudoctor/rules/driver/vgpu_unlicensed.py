@@ -1,0 +1,35 @@
+"""vgpu-unlicensed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gpudoctor.facts.model import Facts
+from gpudoctor.findings import Applicability, Capability, Remedy, Severity
+from gpudoctor.rules.python._state import events, seen
+from gpudoctor.rules.registry import Draft, Rule, rule
+
+LICENSE = Remedy(
+    summary="Give the virtual machine a licence: put the client's token where the driver looks, and restart its "
+    "service; in a cloud, ask the provider.",
+    commands=("nvidia-smi -q | grep -A2 'License'", "sudo systemctl restart nvidia-gridd"),
+    applicability=Applicability.MANUAL,
+)
+
+
+@rule(
+    Severity.WARNING,
+    breaks=Capability.SPEED,
+    message="the virtual GPU has no licence: the driver slows it down, and later refuses CUDA",
+)
+def vgpu_unlicensed(self: Rule, facts: Facts) -> Iterator[Draft]:
+    """A virtual GPU (NVIDIA vGPU) has no licence.
+
+    Why it matters: the driver lets it run for a while, then cuts its speed and refuses new CUDA programs.
+    How to fix: configure the licence in the virtual machine, or let the provider do so.
+    """
+    told = events(facts, "vgpu-unlicensed")
+    if not told:
+        facts.tensorflow.events.require()
+        return
+    yield self.finding(seen(told), remedies=(LICENSE,))

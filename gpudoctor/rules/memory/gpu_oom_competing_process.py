@@ -1,0 +1,87 @@
+"""gpu-oom-competing-process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gpudoctor.facts.model import Facts
+from gpudoctor.findings import Applicability, Capability, Confidence, Evidence, Remedy, Severity
+from gpudoctor.rules.memory._state import MIB, compute_processes, gib, out_of_memory, share
+from gpudoctor.rules.python._state import events, seen
+from gpudoctor.rules.registry import Draft, Rule, rule
+
+HELD_SHARE = 0.3
+# TensorFlow takes what is free: a device with less than this part of the GPU's memory was made beside others.
+SMALL_DEVICE = 0.3
+END_IT = Remedy(
+    summary="End the other process if it is yours (a notebook keeps its memory until its kernel is shut down), use "
+    "another GPU, or let both take memory as they need it.",
+    commands=(
+        "nvidia-smi",
+        "export CUDA_VISIBLE_DEVICES=NUMBER-OF-A-FREE-GPU",
+        "export TF_FORCE_GPU_ALLOW_GROWTH=true",
+    ),
+    applicability=Applicability.MANUAL,
+)
+
+
+@rule(
+    Severity.ERROR,
+    breaks=Capability.MEMORY,
+    needs=(Capability.KERNELS, Capability.USER_DRIVER),
+    message="the GPU's memory is held by others ({who}), and too little is left for this program",
+    variants={"device": "TensorFlow got only {size} of the GPU's memory: the rest is held by others"},
+)
+def gpu_oom_competing_process(self: Rule, facts: Facts) -> Iterator[Draft]:
+    """Other processes hold the memory of the GPU, and too little is left.
+
+    Why it matters: the program fails for lack of memory though it would fit on the GPU alone.
+    How to fix: end the other process, choose a free GPU, or let each take only what it needs.
+    """
+    told = out_of_memory(facts)
+    if not told:
+        facts.tensorflow.events.require()
+        return
+    held = others_hold_it(facts)
+    if not held:
+        return
+    small = held[0].fact == "tensorflow.events"
+    yield self.finding(
+        (*seen(told), *held),
+        variant="device" if small else None,
+        confidence=Confidence.LIKELY,
+        remedies=(END_IT,),
+        who=held[0].value,
+        size=held[0].value,
+    )
+
+
+def others_hold_it(facts: Facts) -> tuple[Evidence, ...]:
+    """Return what shows that others hold the memory of a GPU."""
+    for index, gpu in enumerate(facts.gpus):
+        # With one process it may be this program itself; a log and a table of one time show both.
+        processes = [item for item in compute_processes(gpu) if share(item.memory_bytes, gpu) >= HELD_SHARE]
+        if len(processes) > 1 or (processes and _small_device(facts, index)):
+            value = ", ".join(
+                f"{item.name or 'a process'} (pid {item.pid}) {gib(item.memory_bytes)}" for item in processes
+            )
+            source = getattr(gpu.processes, "source", "nvidia-smi")
+            return (Evidence(fact=f"gpus[{index}].processes", value=value, source=source),)
+        small = _small_device(facts, index)
+        if small:
+            return small
+    return ()
+
+
+def _small_device(facts: Facts, index: int) -> tuple[Evidence, ...]:
+    gpu = facts.gpus[index]
+    for event in events(facts, "created-device"):
+        megabytes = event.parameters.get("memory_mb", "")
+        same = event.parameters.get("pci_address") in (None, gpu.pci_address.get())
+        if same and megabytes.isdigit() and 0 < share(int(megabytes) * MIB, gpu) < SMALL_DEVICE:
+            return (
+                Evidence(
+                    fact="tensorflow.events", value=f"{megabytes} MB", source=f"{event.source}, line {event.line}"
+                ),
+            )
+    return ()
