@@ -45,6 +45,9 @@ def _without_gpu(modes: tuple[ModeResult, ...], on_cpu: list[ModeResult]) -> Rec
     base = next((one for one in on_cpu if one.mode == Mode.CPU.value), None)
     if base is not None and base is not best:
         text += f", {_rate(best) / _rate(base):.1f} times {base.mode}"
+        if (best.noisy or base.noisy) and best.cpu_ms_per_image and base.cpu_ms_per_image:
+            factor = base.cpu_ms_per_image / best.cpu_ms_per_image
+            text += f" (by processor time, which other programs disturb less, {factor:.1f} times)"
     missing = [one for one in modes if Mode(one.mode).on_gpu and one.status is not Status.OK]
     if missing:
         text += ". No GPU was measured; the reason stands beside its modes"

@@ -169,3 +169,11 @@ def test_a_mode_that_does_not_learn_is_never_recommended() -> None:
     )
     assert recommend((faster(BASE, "cpu", 100.0), wrong)).mode == "cpu"
     assert recommend((wrong,)).mode is None
+
+
+def test_on_a_noisy_machine_the_processor_time_is_told_as_well() -> None:
+    best = msgspec.structs.replace(faster(BASE, "cpu-optimized", 110.0), cpu_ms_per_image=5.6, noisy=True)
+    text = recommend((faster(BASE, "cpu", 100.0), best)).text
+    assert "1.1 times cpu (by processor time, which other programs disturb less, 2.0 times)" in text
+    calm = msgspec.structs.replace(best, noisy=False)
+    assert "processor" not in recommend((faster(BASE, "cpu", 100.0), calm)).text
