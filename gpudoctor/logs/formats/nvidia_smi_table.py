@@ -55,7 +55,7 @@ class Reader:
         elif "No running processes found" in text:
             for gpu in self._in_table.values():
                 gpu.note("processes", (), at)
-        elif "WDDM" in text or "On" in text or "Off" in text or "N/A" in text:
+        elif "MiB" in text or "WDDM" in text or "On" in text or "Off" in text or "N/A" in text:
             self._row(text, at, seen)
 
     def _head(self, text: str, at: str, seen: Seen) -> None:

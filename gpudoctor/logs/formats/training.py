@@ -72,8 +72,8 @@ class Reader:
 
     def line(self, text: str, at: str, seen: Seen) -> None:
         """Take a line, or one update of a bar."""
-        if "/" in text and (match := compiled(_BAR).search(text)):
-            self._update(match, at, seen)
+        if "/" in text and (match := compiled(_BAR).search(text)) and self._update(match, at, seen):
+            pass
         elif "Epoch" in text and (match := compiled(_EPOCH).search(text)):
             self._epoch = int(match["number"])
             if self._epoch == 1 and (self.runs[-1].epochs or self.runs[-1].ends):
@@ -114,13 +114,14 @@ class Reader:
             self.runs.append(Run(gpus=gpus, device=device, at=at))
         self._epoch = 0
 
-    def _update(self, bar: re.Match[str], at: str, seen: Seen) -> None:
+    def _update(self, bar: re.Match[str], at: str, seen: Seen) -> bool:
+        """Take an update of a progress bar; return whether it was one."""
         done, tail = int(bar["done"]), bar["tail"]
         steps = None if bar["all"] == "Unknown" else int(bar["all"])
         rate, total = compiled(_RATE).search(tail), compiled(_TOTAL).search(tail)
         eta = compiled(_ETA).search(tail) or (compiled(_KERAS_3_ETA).match(tail) if rate else None)
         if rate is None and eta is None and total is None:
-            return
+            return False
         run = self.runs[-1]
         seen.recognised += 1
         seen.hint("training", at)
@@ -145,6 +146,7 @@ class Reader:
         whole = compiled(r"(?:\A|\s)(?P<seconds>\d{1,6})s (?:\d{1,6}\w{1,2}/)").search(tail) or total
         if finished and whole is not None and steps is not None and steps > 1 and len(run.epochs) < MOST_UPDATES:
             run.epochs.append(float(whole["seconds"]))
+        return True
 
     def _step(self, run: Run, place: tuple[int, int | None], seconds: float, finished: bool, at: str) -> None:
         done, steps = place

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from gpudoctor.facts.model import Facts
 from gpudoctor.findings import Capability, Remedy, Severity
 from gpudoctor.rules.registry import Draft, Rule, rule
+from gpudoctor.rules.speed._told import waits_in_text
 from gpudoctor.rules.speed._training import CACHE, waits
 
 
@@ -15,6 +16,7 @@ from gpudoctor.rules.speed._training import CACHE, waits
     breaks=Capability.SPEED,
     message="the training waits for files to be read: the input gives {input} images/s, the model alone could take "
     "{compute}; without the wait it would be {gain} times as fast",
+    variants={"text": "the training waits for data, which lie on slow storage"},
 )
 def disk_io_bound(self: Rule, facts: Facts) -> Iterator[Draft]:
     """Reading files is what the model waits for.
@@ -22,5 +24,6 @@ def disk_io_bound(self: Rule, facts: Facts) -> Iterator[Draft]:
     Why it matters: many small files on a network or a rotating disk take longer to find than to decode.
     How to fix: cache after decoding, copy the data to a local disk, or pack it into a few large files (TFRecord).
     """
+    yield from waits_in_text(self, facts, CACHE)
     pack = Remedy(summary="Copy the images to a local disk, or pack them into a few large TFRecord files.")
     yield from waits(self, facts, "training.profile_shares", remedies=(CACHE, pack))

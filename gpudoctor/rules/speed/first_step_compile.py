@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpudoctor.facts.model import Facts
-from gpudoctor.findings import Severity
+from gpudoctor.facts.model import Facts, Known
+from gpudoctor.findings import Confidence, Severity
 from gpudoctor.rules.registry import Draft, Rule, rule
 from gpudoctor.rules.speed._training import measured
 
@@ -18,6 +18,11 @@ MANY_STEPS = 20
     Severity.NOTE,
     message="the first step took {first} s, each later one {later} s: tracing, and on a GPU loading and choosing its "
     "kernels, happen once",
+    variants={
+        "shown": "the first step took {first} s, each later one {later} s: what the progress bar says after the first "
+        "step is no measure of the training",
+        "epoch": "the first epoch took {first} s, each later one {later} s: compiling and filling caches happen once",
+    },
 )
 def first_step_compile(self: Rule, facts: Facts) -> Iterator[Draft]:
     """Only the first step is slow.
@@ -26,6 +31,10 @@ def first_step_compile(self: Rule, facts: Facts) -> Iterator[Draft]:
     How to fix: nothing to fix; measure from the second epoch on. XLA and GPU code that is compiled at start make it
     longer.
     """
+    told = tuple(_shown_first(self, facts))
+    if told:
+        yield from told
+        return
     training = measured(facts)
     first, later = training.first_step_seconds.require(), training.step_seconds.require()
     if first < LONG_SECONDS or first < MANY_STEPS * later:
@@ -33,3 +42,38 @@ def first_step_compile(self: Rule, facts: Facts) -> Iterator[Draft]:
     yield self.finding(
         ("training.first_step_seconds", "training.step_seconds"), first=round(first, 1), later=round(later, 3)
     )
+
+
+# An updated bar that shows a first step so much longer than the rest looks like a slow GPU.
+SHOWN_FACTOR = 50
+EPOCH_FACTOR = 5
+LONG_EPOCH_SECONDS = 30
+
+
+def _shown_first(self: Rule, facts: Facts) -> Iterator[Draft]:
+    """Find it in the updates of a progress bar, or in the epochs that a text shows."""
+    training = facts.training
+    if isinstance(training.limit, Known):
+        return
+    first, later = training.first_step_seconds.get(), training.step_seconds.get()
+    if first is not None and later and first >= 1 and first >= SHOWN_FACTOR * later:
+        # Someone who shows a bar that has just begun asks about it; once an epoch is over nobody is misled.
+        unfinished = training.first_epoch_seconds.get() is None
+        yield self.finding(
+            ("training.first_step_seconds", "training.step_seconds"),
+            variant="shown",
+            severity=Severity.WARNING if unfinished else Severity.NOTE,
+            confidence=Confidence.LIKELY,
+            first=round(first, 1),
+            later=round(later, 3),
+        )
+        return
+    first, later = training.first_epoch_seconds.get(), training.later_epoch_seconds.get()
+    if first is not None and later and first >= LONG_EPOCH_SECONDS and first >= EPOCH_FACTOR * later:
+        yield self.finding(
+            ("training.first_epoch_seconds", "training.later_epoch_seconds"),
+            variant="epoch",
+            confidence=Confidence.LIKELY,
+            first=round(first),
+            later=round(later, 1),
+        )

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpudoctor.facts.model import Facts
-from gpudoctor.findings import Capability, Remedy, Severity
+from gpudoctor.facts.model import Facts, Known
+from gpudoctor.findings import Capability, Confidence, Remedy, Severity
+from gpudoctor.rules.python._state import events, seen
 from gpudoctor.rules.registry import Draft, Rule, rule
 from gpudoctor.rules.speed._training import LAUNCH_BOUND, limit
 from gpudoctor.rules.speed.small_batch import LARGE
@@ -16,6 +17,13 @@ from gpudoctor.rules.speed.small_batch import LARGE
     breaks=Capability.SPEED,
     message="the model is too small for this GPU: even with a batch of {batch}, starting a step takes longer than "
     "computing it",
+    variants={
+        "compared": "a step takes {gpu} s on the GPU and {cpu} s on the CPU: the model is too small for a GPU",
+        "profile": "the profiler says that {share} % of each step is spent on launching kernels: the steps are too "
+        "small",
+        "single": "a model of {parameters} parameters is run for one step at a time: starting it takes longer than "
+        "computing",
+    },
 )
 def small_model_launch_bound(self: Rule, facts: Facts) -> Iterator[Draft]:
     """Steps are so short that the GPU waits for orders most of the time.
@@ -24,6 +32,10 @@ def small_model_launch_bound(self: Rule, facts: Facts) -> Iterator[Draft]:
     How to fix: several steps in one execution (steps_per_execution in compile()), XLA (jit_compile=True), or train
     such a model on the CPU.
     """
+    told = tuple(_in_text(self, facts))
+    if told:
+        yield from told
+        return
     if limit(facts) != LAUNCH_BOUND:
         return
     batch = facts.training.batch_size.require()
@@ -31,3 +43,52 @@ def small_model_launch_bound(self: Rule, facts: Facts) -> Iterator[Draft]:
         return
     remedy = Remedy(summary="Pass steps_per_execution=8 and jit_compile=True to compile(), or train on the CPU.")
     yield self.finding(("training.limit", "training.batch_size"), remedies=(remedy,), batch=batch)
+
+
+SMALL_PARAMETERS = 1_000_000
+LAUNCH_PERCENT = 20.0
+SHORT_STEP_SECONDS = 0.1
+WORTH = 1.1
+USE_CPU = Remedy(
+    summary="Run this model on the CPU (CUDA_VISIBLE_DEVICES=-1), or give it more work at once: larger batches, one "
+    "model(x) on a whole batch in place of predict() in a loop, steps_per_execution in compile()."
+)
+
+
+def _in_text(self: Rule, facts: Facts) -> Iterator[Draft]:
+    """Find it in runs that a text compares, in a profile, or in a tiny model that is run step by step."""
+    training = facts.training
+    if isinstance(training.limit, Known):
+        return
+    runs = training.runs.get() or ()
+    gpu = next((run.step_seconds for run in reversed(runs) if run.device == "gpu" and run.gpus in (None, 1)), None)
+    cpu = next((run.step_seconds for run in reversed(runs) if run.device == "cpu"), None)
+    parameters = training.parameters.get()
+    launching = [event for event in events(facts, "profile-launch-bound")
+                 if float(event.parameters.get("share", "0")) >= LAUNCH_PERCENT]  # fmt: skip
+    small = parameters is not None and parameters < SMALL_PARAMETERS
+    if gpu is not None and cpu is not None and gpu >= WORTH * cpu and (small or gpu < SHORT_STEP_SECONDS):
+        yield self.finding(
+            ("training.runs", "training.parameters"),
+            variant="compared",
+            confidence=Confidence.LIKELY,
+            remedies=(USE_CPU,),
+            gpu=round(gpu, 4),
+            cpu=round(cpu, 4),
+        )
+    elif launching:
+        yield self.finding(
+            seen(tuple(launching)),
+            variant="profile",
+            confidence=Confidence.LIKELY,
+            remedies=(USE_CPU,),
+            share=launching[0].parameters["share"],
+        )
+    elif small and training.steps_per_epoch.get() == 1 and training.gpu_utilization_percent.get() is None:
+        yield self.finding(
+            ("training.parameters", "training.steps_per_epoch", "training.step_seconds"),
+            variant="single",
+            confidence=Confidence.POSSIBLE,
+            remedies=(USE_CPU,),
+            parameters=parameters or 0,
+        )

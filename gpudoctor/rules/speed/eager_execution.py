@@ -1,0 +1,33 @@
+"""eager-execution."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gpudoctor.facts.model import Facts
+from gpudoctor.findings import Capability, Confidence, Remedy, Severity
+from gpudoctor.rules.python._state import events, seen
+from gpudoctor.rules.registry import Draft, Rule, rule
+
+AS_GRAPH = Remedy(
+    summary="Take run_eagerly=True and tf.config.run_functions_eagerly(True) out once the fault is found, and put "
+    "@tf.function on the training step of a loop of your own."
+)
+
+
+@rule(
+    Severity.WARNING,
+    breaks=Capability.SPEED,
+    message="functions are run operation by operation (eagerly), not as graphs: that is for finding faults, and slow",
+)
+def eager_execution(self: Rule, facts: Facts) -> Iterator[Draft]:
+    """The training runs eagerly, operation by operation.
+
+    Why it matters: Python starts each operation by itself; a step takes several times as long as in a graph.
+    How to fix: leave run_eagerly off, and decorate the step of an own loop with @tf.function.
+    """
+    told = events(facts, "eager-on")
+    if not told:
+        facts.tensorflow.events.require()
+        return
+    yield self.finding(seen(told), confidence=Confidence.LIKELY, remedies=(AS_GRAPH,))

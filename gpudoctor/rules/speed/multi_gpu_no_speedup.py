@@ -1,0 +1,47 @@
+"""multi-gpu-no-speedup."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gpudoctor.facts.model import Facts
+from gpudoctor.findings import Capability, Confidence, Remedy, Severity
+from gpudoctor.rules.registry import Draft, Rule, rule
+
+# With every GPU its own batch a step takes hardly longer; with a shared one it gets shorter.
+LONGER = 1.5
+SHARE_OUT = Remedy(
+    summary="Put the whole step into one tf.function with strategy.run inside, give every replica a batch of its own "
+    "(a larger global batch), look at the link between the GPUs (nvidia-smi topo -m) and at the input, which has to "
+    "feed all.",
+    commands=("nvidia-smi topo -m",),
+)
+
+
+@rule(
+    Severity.WARNING,
+    breaks=Capability.SPEED,
+    message="more GPUs make steps longer: {one} s with {few} GPU, {many} s with {more} GPUs",
+)
+def multi_gpu_no_speedup(self: Rule, facts: Facts) -> Iterator[Draft]:
+    """More GPUs bring no speed.
+
+    Why it matters: the replicas run one after the other, or spend their time on exchanging gradients or on waiting.
+    How to fix: a larger global batch, the whole step in one function, a faster link, an input that feeds all of them.
+    """
+    runs = sorted((run for run in facts.training.runs.require() if run.gpus), key=lambda run: run.gpus or 0)
+    if len(runs) < 2 or runs[0].gpus == runs[-1].gpus:  # noqa: PLR2004 (two make a comparison)
+        return
+    first, last = runs[0], runs[-1]
+    # The same batch for each GPU takes as long as before; a step that grows with the GPUs gains nothing.
+    if last.step_seconds < LONGER * first.step_seconds:
+        return
+    yield self.finding(
+        ("training.runs",),
+        confidence=Confidence.LIKELY,
+        remedies=(SHARE_OUT,),
+        one=round(first.step_seconds, 3),
+        few=first.gpus or 1,
+        many=round(last.step_seconds, 3),
+        more=last.gpus or 2,
+    )

@@ -1,0 +1,37 @@
+"""retracing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gpudoctor.facts.model import Facts
+from gpudoctor.findings import Capability, Remedy, Severity
+from gpudoctor.rules.python._state import events, seen
+from gpudoctor.rules.registry import Draft, Rule, rule
+
+SAME_SHAPES = Remedy(
+    summary="Give the function tensors of the same shape and type: pad or bucket lengths, declare varying axes as None "
+    "in an input signature, set reduce_retracing=True, make functions and models outside loops, pass tensors in "
+    "place of Python numbers."
+)
+
+
+@rule(
+    Severity.WARNING,
+    breaks=Capability.SPEED,
+    message="a function is traced again and again: {count} of its last {calls} calls made a new graph",
+)
+def retracing(self: Rule, facts: Facts) -> Iterator[Draft]:
+    """A tf.function is traced again and again.
+
+    Why it matters: each trace takes as long as many steps, and memory grows with the graphs.
+    How to fix: call it with tensors of the same shape and type, and make it once, outside of loops.
+    """
+    told = events(facts, "retracing")
+    if not told:
+        facts.tensorflow.events.require()
+        return
+    last = told[-1].parameters
+    yield self.finding(
+        seen(told), remedies=(SAME_SHAPES,), count=last.get("count", "several"), calls=last.get("calls", "several")
+    )
