@@ -149,8 +149,8 @@ ROWS = (
     Message(
         "augmentation-arguments",
         _K.SLOW,
-        ("rotation_range=", "shear_range=", "zoom_range=", "width_shift_range=", "albumentations", "imgaug"),
-        r"(?P<argument>(?:rotation|shear|zoom|width_shift)_range)\s?=\s?[\d.\[(]|(?P<package>albumentations|imgaug)",
+        ("rotation_range=", "shear_range=", "zoom_range=", "width_shift_range=", "albumentations", "import imgaug"),
+        r"(?P<argument>(?:rotation|shear|zoom|width_shift)_range)\s?=\s?[\d.\[(]|(?P<package>albumentations|import imgaug)",
         "Pictures are changed at random by Python code on the processor.",
         "the program",
         example="train_datagen = ImageDataGenerator(rescale=1./255, rotation_range=40)",
@@ -158,8 +158,8 @@ ROWS = (
     Message(
         "slow-storage",
         _K.SLOW,
-        ("/content/drive/", "/content/gdrive/", "/mnt/c/", "/mnt/d/", "/mnt/e/", "gcsfuse", "s3fs"),
-        r"(?P<path>/content/g?drive/[^\s'\"]{0,80}|/mnt/[a-e]/[^\s'\"]{0,80})|gcsfuse|s3fs",
+        ("/content/drive/", "/content/gdrive/", "/mnt/c/", "/mnt/d/", "/mnt/e/", "gcsfuse"),
+        r"(?P<path>/content/g?drive/[^\s\r\n'\"]{0,80}|/mnt/[a-e]/[^\s\r\n'\"]{0,80})|gcsfuse",
         "Data lie on storage that is slow to open files on: a mounted drive of Google, Windows or a cloud.",
         "the program",
         example="train_dir = '/content/drive/MyDrive/photos/train'",
