@@ -18,7 +18,7 @@ from gpudoctor.cli.options import (
     TensorFlowSeconds,
 )
 from gpudoctor.cli.output import usage_error
-from gpudoctor.cli.reports import deliver, exit_status, judge_facts
+from gpudoctor.cli.reports import deliver, exit_status
 from gpudoctor.findings import Expect, Source, SourceKind
 
 if TYPE_CHECKING:
@@ -61,8 +61,7 @@ def check(  # noqa: PLR0913 (one argument for each option)
         source = Source(kind=SourceKind.LIVE)
         collected = collect_facts(python, quick, timeout, tensorflow_timeout)
         seen, interrupted = collected.facts, collected.interrupted
-    deliver(seen, source, expect, shown=format, outputs=output or [], verbose=verbose)
-    report = judge_facts(seen, source, expect)
+    report = deliver(seen, source, expect, shown=format, outputs=output or [], verbose=verbose)
     raise typer.Exit(130 if interrupted else exit_status(report, fail_on))
 
 

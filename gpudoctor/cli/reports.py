@@ -41,8 +41,11 @@ def deliver(
     shown: Format,
     outputs: list[Output],
     verbose: bool,
-) -> None:
-    """Print and write the report. What may leave this machine is judged from redacted facts, as if they were saved."""
+) -> Report:
+    """Print and write the report, and return it.
+
+    What may leave this machine is judged from redacted facts, as if they were saved.
+    """
     from gpudoctor.report import formats
 
     saved: Report | None = None
@@ -52,12 +55,15 @@ def deliver(
         clean = facts if source.kind is SourceKind.FACTS else codec.redact(facts, codec.Identity.of_this_process())
         saved = judge_facts(clean, source, expect)
     if shown is Format.TEXT or saved is None:
-        print_text(judge_facts(facts, source, expect), verbose)
+        report = judge_facts(facts, source, expect)
+        print_text(report, verbose)
     else:
+        report = saved
         put(formats.render(saved, shown.value))
     for item in outputs:
         if saved is not None:
             write_file(item.path, formats.render(saved, item.kind))
+    return report
 
 
 def print_text(report: Report, verbose: bool) -> None:

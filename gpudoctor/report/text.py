@@ -13,6 +13,8 @@ from gpudoctor.report.areas import Area, State, areas
 from gpudoctor.report.clean import clean
 
 WIDTH = 80
+WORKS = "gpu-works"
+_SHOWN_RULES = 4
 _TITLE_WIDTH = 16
 _MARKS = {
     State.OK: ("✓", "ok", "green"),
@@ -163,16 +165,19 @@ def _checks(page: _Page, report: Report) -> None:
 
 
 def _not_read(page: _Page, report: Report) -> None:
-    # A machine without a GPU has nothing more to be asked about it.
-    moot = any(item.severity is Severity.ERROR and item.area == "hardware" for item in report.findings)
+    # A machine without a GPU has nothing more to be asked about it; that a GPU with a fault was not seen to work is no
+    # news.
+    errors = [item for item in report.findings if item.severity is Severity.ERROR]
+    moot = any(item.area == "hardware" for item in errors)
     reasons: dict[str, list[str]] = {}
     for check in report.checks:
-        if check.outcome is Outcome.SKIP and check.applicable and not moot:
+        if check.outcome is Outcome.SKIP and check.applicable and not moot and not (errors and check.rule == WORKS):
             reasons.setdefault(check.reason, []).append(check.rule)
     if reasons:
         page.heading(("Could not be checked", "bold"))
         for reason, rules in reasons.items():
-            page.paragraph(f"{', '.join(rules)}: {reason}", style="dim")
+            more = f" and {len(rules) - _SHOWN_RULES} more checks" if len(rules) > _SHOWN_RULES else ""
+            page.paragraph(f"{', '.join(rules[:_SHOWN_RULES])}{more}: {reason}", style="dim")
 
 
 def _broken(page: _Page, report: Report) -> None:
