@@ -86,6 +86,7 @@ def render(
         _area(page, area)
     _findings(page, report)
     _remedies(page, report.remedies)
+    _notes(page, report)
     if verbose:
         _checks(page, report)
     else:
@@ -108,18 +109,27 @@ def _area(page: _Page, area: Area) -> None:
 
 
 def _findings(page: _Page, report: Report) -> None:
-    roots = [item for item in report.findings if item.role is Role.ROOT_CAUSE]
-    for finding in roots:
-        label = "Note" if finding.severity is Severity.NOTE else "Root cause"
+    for finding in report.findings:
+        if finding.role is not Role.ROOT_CAUSE or finding.severity is Severity.NOTE:
+            continue
         sure = "" if finding.confidence is Confidence.CERTAIN else f", {finding.confidence.label}"
-        level = "" if finding.severity is Severity.NOTE else f" ({finding.severity.label}{sure})"
-        page.heading((f"{label}: {finding.rule}", _COLOURS[finding.severity]), (level, ""))
+        page.heading(
+            (f"Root cause: {finding.rule}", _COLOURS[finding.severity]), (f" ({finding.severity.label}{sure})", "")
+        )
         page.paragraph(_sentence(finding.message))
-        for item in finding.evidence if finding.severity is not Severity.NOTE else ():
+        for item in finding.evidence:
             page.paragraph(f"{item.fact}: {item.value} [{item.source}]", indent=4, style="dim")
         folded = [item.rule for item in report.findings if _is_explained_by(item, finding)]
         if folded:
             page.paragraph(f"This explains also: {', '.join(dict.fromkeys(folded))}.")
+
+
+def _notes(page: _Page, report: Report) -> None:
+    notes = [item for item in report.findings if item.severity is Severity.NOTE and item.role is Role.ROOT_CAUSE]
+    if notes:
+        page.heading(("Notes", _COLOURS[Severity.NOTE]))
+    for finding in notes:
+        page.paragraph(f"{finding.rule}: {_sentence(finding.message)}")
 
 
 def _is_explained_by(finding: Finding, cause: Finding) -> bool:

@@ -5,23 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpudoctor.facts.model import Facts
-from gpudoctor.findings import Remedy, Severity
+from gpudoctor.findings import Severity
 from gpudoctor.rules.python._pip import install
-from gpudoctor.rules.python._state import at_least, events, package, seen
+from gpudoctor.rules.python._state import events, seen
 from gpudoctor.rules.registry import Draft, Rule, rule
-
-# Up to 2.20 TensorFlow requires TensorBoard.
-FIRST_WITHOUT = "2.21"
 
 
 @rule(
     Severity.ERROR,
     message="{function} needs TensorBoard, which is not installed: TensorFlow no longer brings it",
-    variants={
-        "absent": "TensorBoard is not installed, and TensorFlow {version} does not bring it: the Keras callback "
-        "TensorBoard "
-        "and tf.summary would fail"
-    },
 )
 def tensorboard_missing_for_callback(self: Rule, facts: Facts) -> Iterator[Draft]:
     """TensorBoard is asked for and not installed.
@@ -32,20 +24,9 @@ def tensorboard_missing_for_callback(self: Rule, facts: Facts) -> Iterator[Draft
     """
     logged = events(facts, "tensorboard-missing")
     if logged:
+        remedies = install(facts, "tensorboard", "Install TensorBoard.", of="tensorflow")
         function = logged[0].parameters.get("function", "tf.summary")
-        yield self.finding(seen(logged), remedies=_remedies(facts), function=function)
+        yield self.finding(seen(logged), remedies=remedies, function=function)
         return
-    version = facts.tensorflow.version.require()
-    facts.python.packages.require()
-    if at_least(version, FIRST_WITHOUT) and not any(package(facts, name) for name in ("tensorboard", "tb-nightly")):
-        yield self.finding(
-            ("tensorflow.version",),
-            variant="absent",
-            severity=Severity.NOTE,
-            remedies=_remedies(facts),
-            version=version,
-        )
-
-
-def _remedies(facts: Facts) -> tuple[Remedy, ...]:
-    return install(facts, "tensorboard", "Install TensorBoard.", of="tensorflow")
+    # Absent and never asked for it is no fault: most trainings do without.
+    facts.tensorflow.events.require()
