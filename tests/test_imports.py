@@ -28,7 +28,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "rules": ("facts.model", "facts.paths", "findings", "compat", "plan"),
     "engine": ("facts.model", "facts.paths", "findings", "rules"),
     "report": ("facts.model", "facts.codec", "findings", "rules.registry", "benchmark.results"),
-    "benchmark": ("facts", "findings", "compat", "child", "engine", "rules.registry", "logs.reader"),
+    "benchmark": ("facts", "findings", "compat", "child", "engine", "rules.registry", "logs"),
     "cli": ("facts", "findings", "rules", "engine", "report", "compat", "plan", "logs", "benchmark"),
     "__main__": ("cli",),
     "__init__": (),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import time
 
 import numpy as np
@@ -19,7 +20,7 @@ def build(settings: Settings, classes: int) -> tf.keras.Model:
     It takes uint8 pixels and scales them, or (ImageDataGenerator scales by itself) float32 from 0 to 1.
     """
     layers = tf.keras.layers
-    tf.keras.utils.set_random_seed(settings.seed)
+    seed_all(settings.seed)
     tf.keras.mixed_precision.set_global_policy(POLICIES[settings.precision])
     shape = (settings.image_size, settings.image_size, 3)
     inputs = tf.keras.Input(shape=shape, dtype="uint8" if settings.scales_in_model else "float32")
@@ -50,6 +51,13 @@ def build(settings: Settings, classes: int) -> tf.keras.Model:
         steps_per_execution=settings.steps_per_execution,
     )
     return model
+
+
+def seed_all(seed: int) -> None:
+    """Make the run repeatable, as tf.keras.utils.set_random_seed does, which fails in tf_keras on Python 3.12."""
+    random.seed(seed)
+    np.random.seed(seed)
+    tf.random.set_seed(seed)
 
 
 class FakeAccelerator(tf.keras.Model):

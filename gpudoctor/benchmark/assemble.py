@@ -12,6 +12,7 @@ from gpudoctor.benchmark.environment import own_settings
 from gpudoctor.benchmark.measured import Measured
 from gpudoctor.benchmark.options import Mode
 from gpudoctor.benchmark.plan import GENERATOR, GroupPlan
+from gpudoctor.benchmark.process import log_says
 from gpudoctor.benchmark.protocol import ComputeOnly, Fitted, InputOnly
 from gpudoctor.benchmark.results import Ceilings, Learns, ModeResult, Rate, Raw, Speedup, Status
 from gpudoctor.benchmark.statistics import noise, rate
@@ -34,7 +35,7 @@ def mode_result(item: Measured, plan: GroupPlan) -> ModeResult:
         status=Status.FAILED if failed else Status.OK,
         reason=str(error) if error else "",
         failure=error.failure.value if error else None,
-        detail="; ".join(dict.fromkeys(event.message for event in error.events)) if error else "",
+        detail=log_says(error, on_gpu=plan.device.needs_gpu) if error else "",
         images_per_second=images,
         cpu_ms_per_image=_median([1000 * run.cpu_seconds / run.images for run in rounds]),
         seconds_per_25000_images=STANDARD_IMAGES / images.median if images else None,

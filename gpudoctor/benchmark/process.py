@@ -15,6 +15,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from gpudoctor.facts.model import LogEvent
+from gpudoctor.logs.message import EventKind
+from gpudoctor.logs.messages import MESSAGES
 from gpudoctor.logs.reader import read_log
 
 ANSWER_LIMIT_BYTES = 8 << 20
@@ -159,6 +161,18 @@ class Worker:
         with contextlib.suppress(OSError):
             os.close(self._read_end)
         self._read_end = -1
+
+
+# What the log says of a failure; all else is printed by healthy programs, too.
+_TELLING = (EventKind.OPERATION_FAILED, EventKind.OUT_OF_MEMORY, EventKind.IMPORT_FAILED, EventKind.HARDWARE)
+
+
+def log_says(error: WorkerError, *, on_gpu: bool) -> str:
+    """Return what the known messages of a failed worker's log mean, each once. on_gpu: it should have used a GPU."""
+    kinds = (*_TELLING, EventKind.GPU_UNUSABLE) if on_gpu else _TELLING
+    meanings = {message.id: message.meaning for message in MESSAGES if message.kind in kinds}
+    found = dict.fromkeys(meanings[event.message] for event in error.events if event.message in meanings)
+    return " ".join(found)
 
 
 def _signal_name(number: int) -> str:

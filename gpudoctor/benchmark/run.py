@@ -28,7 +28,7 @@ from gpudoctor.benchmark.options import BenchOptions, Effort, Mode
 from gpudoctor.benchmark.pictures import Pictures, prepare
 from gpudoctor.benchmark.plan import Device, GroupPlan
 from gpudoctor.benchmark.pool import Pool, StartWorker
-from gpudoctor.benchmark.process import Failure, Worker, WorkerError
+from gpudoctor.benchmark.process import Failure, Worker, WorkerError, log_says
 from gpudoctor.benchmark.recommend import recommend
 from gpudoctor.benchmark.results import BenchResult, Data, ModeResult, Status
 from gpudoctor.benchmark.telemetry import Telemetry
@@ -172,7 +172,7 @@ class Run:
                 status=Status.FAILED,
                 reason=str(exc),
                 failure=exc.failure.value,
-                detail="; ".join(dict.fromkeys(event.message for event in exc.events)),
+                detail=log_says(exc, on_gpu=mode.on_gpu),
                 log_tail=exc.log,
             )
 

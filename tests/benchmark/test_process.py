@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from gpudoctor.benchmark.process import Failure, Worker, WorkerError
+from gpudoctor.benchmark.process import Failure, Worker, WorkerError, log_says
 from gpudoctor.benchmark.protocol import Hello, ask
+from gpudoctor.logs.reader import read_log
 
 FAKE = Path(__file__).with_name("fake_worker.py")
 
@@ -104,3 +105,13 @@ def test_a_worker_whose_input_ends_leaves_by_itself(tmp_path: Path) -> None:
         pid = one.pid
         one.close()
     assert group_is_gone(pid)
+
+
+def test_a_log_explains_a_failure_and_says_nothing_of_notices() -> None:
+    log = b"oneDNN custom operations are on\nOOM when allocating tensor with shape[64,150,150,32] on GPU:0\n"
+    error = WorkerError(Failure.EXIT, "x", events=tuple(read_log((log,))))
+    assert {event.message for event in error.events} >= {"onednn-notice"}
+    assert len(error.events) > 1
+    said = log_says(error, on_gpu=True)
+    assert "memory" in said and "oneDNN" not in said
+    assert log_says(WorkerError(Failure.EXIT, "x"), on_gpu=True) == ""
