@@ -1,17 +1,13 @@
-"""Time that the user gave: what does not fit is left out, and said to be left out."""
+"""Time that the user gave: what does not fit is left out, and said to be left out.
+
+What is left out first is the learning check, then the profiler window, rounds after the first, images of an epoch, and
+trying settings: so far as it can be foreseen, since what comes early cannot know how long the later parts will take.
+"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
-
-# In this order things are dropped, the first one first; what comes first here is done last.
-ORDER = (
-    "the learning check",
-    "the profiler window",
-    "rounds after the first",
-    "trying larger batches, executions of several steps and other precisions",
-)
 
 
 class Budget:

@@ -27,7 +27,6 @@ COMPUTE_STEPS = 8
 FEWEST_COMPUTE_STEPS = 3
 FLOOR_IMAGES = 128
 INPUT_PASSES = 3
-WINDOW_STEPS = 24
 # Accuracy is no matter of speed: after so many updates, each mode has to know cats from dogs.
 UPDATES = 93
 MORE_UPDATES = 160
@@ -186,9 +185,8 @@ class Group:
             item.floor = ask(worker, Floor, "decode_floor", seconds=STEP_SECONDS, settings=request, images=FLOOR_IMAGES)
 
     def _profile(self, item: Measured) -> None:
-        steps = max(1, item.settings.images // item.settings.batch_size)
-        cost = min(steps, WINDOW_STEPS) * item.step_seconds + 1
-        if self._budget.allows(f"{item.mode.value}: the profiler window", cost, reserve=self._cost_apart()):
+        what = f"{item.mode.value}: the profiler window"
+        if self._budget.allows(what, self._cost_window(item), reserve=self._cost_apart()):
             worker = self._seat(item).worker
             item.window = ask(worker, Windowed, "window", seconds=STEP_SECONDS)
             item.updates = item.window.updates
@@ -225,7 +223,8 @@ class Group:
         if self._same_pictures():
             target = max([target, *(item.updates for item in alive)])
         cost = sum(max(0, target - item.updates) * item.step_seconds + TRACE_SECONDS for item in alive)
-        if plan.verify_wanted or self._budget.allows("the learning check", cost, reserve=self._cost_apart()):
+        reserve = self._cost_apart() + sum(map(self._cost_window, alive))
+        if plan.verify_wanted or self._budget.allows("the learning check", cost, reserve=reserve):
             return target
         return 0
 
@@ -248,6 +247,10 @@ class Group:
             item.finite = item.finite and all(map(math.isfinite, fitted.loss))
         item.validated = ask(worker, Validated, "validate", seconds=STEP_SECONDS)
         item.saw(item.validated)
+
+    def _cost_window(self, item: Measured) -> float:
+        steps = max(1, item.settings.images // item.settings.batch_size)
+        return steps * item.step_seconds + 1
 
     def _compute(self, item: Measured) -> None:
         worker = self._seat(item).worker

@@ -103,6 +103,12 @@ class Telemetry:
             with contextlib.suppress(msgspec.MsgspecError):
                 self._samples.append(msgspec.json.decode(line, type=Sample))
 
+    def cpu_seconds(self) -> float:
+        """Return the processor time that the child took so far (Linux). Raises OSError."""
+        with open(f"/proc/{self._process.pid}/stat", "rb") as file:
+            fields = file.read().rpartition(b")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
     @property
     def ended(self) -> bool:
         """Whether the child is gone."""

@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     Say = Callable[[str], None]
 
 MAX_WIDTH = 100
+BUDGET_HELP = (
+    "Time to keep to. First the learning check is left out, then profiling, later rounds, images, trying settings; the "
+    "report names what was."
+)
 SMALLEST_IMAGE = 48
 LARGEST_IMAGE = 1024
 
@@ -86,7 +90,7 @@ def bench(  # noqa: PLR0913 (one argument for each option)
                                   show_default=False),
     ] = None,
     budget: Annotated[
-        float, typer.Option(min=10, metavar="SECONDS", help="Time to keep to; the report names what was left out."),
+        float, typer.Option(min=10, metavar="SECONDS", help=BUDGET_HELP),
     ] = 180.0,
     quick: Annotated[bool, typer.Option("--quick", help="One round, 320 images: a first impression.")] = False,
     full: Annotated[bool, typer.Option("--full", help="25,000 images and no time limit.")] = False,

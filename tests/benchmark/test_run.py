@@ -266,3 +266,13 @@ def test_gpu_modes_can_be_tried_with_the_cpu_in_place_of_the_gpu(run_it: RunIt) 
     assert all(one.status is Status.OK and one.gpu is None for one in modes.values())
     assert len(started) > 1 + 2 * 3
     assert {environ["CUDA_VISIBLE_DEVICES"] for environ in started} == {"-1"}
+
+
+def test_a_device_of_its_own_is_foretold_by_its_slower_part(run_it: RunIt) -> None:
+    script = {**CPU, "compute_ms": 0.3125, "input_ms": 2.0, "decode_ms": 0.5, "cached_ms": 0.3}
+    options = BenchOptions(modes=BOTH_CPU, batch_size=32, fake_accelerator_ms=0.3125)
+    modes = by_mode(run_it(options, script))
+    base, best = modes[Mode.CPU], modes[Mode.CPU_OPTIMIZED]
+    assert base.verdict is Verdict.INPUT_BOUND
+    assert base.gain.without_input == pytest.approx(best.speedup.cpu, rel=0.05)
+    assert base.learns is None  # a device that only sleeps learns nothing
