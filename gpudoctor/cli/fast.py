@@ -46,6 +46,15 @@ def _light(parameter: Any) -> Any:
 def _process(parameter: Any, convert: Callable[[Any, Any], Any], ctx: Any, value: Any) -> Any:
     source = ctx.get_parameter_source(parameter.name)
     given = source is None or source.name != "DEFAULT"
+    if given and _is_texts(parameter, value):
+        return list(value)
     if given or not (value is None or isinstance(value, bool | int | float | Enum)):
         return convert(ctx, value)
     return value if parameter.callback is None else parameter.callback(ctx, parameter, value)
+
+
+def _is_texts(parameter: Any, value: Any) -> bool:
+    """Whether it is a list of texts, which are words of the command line already."""
+    declared = getattr(getattr(parameter, "type_descriptor", None), "annotation", None)
+    takes_texts = declared == list[str] and parameter.nargs == -1 and parameter.callback is None
+    return takes_texts and isinstance(value, list | tuple) and all(isinstance(item, str) for item in value)

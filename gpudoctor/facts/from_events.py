@@ -217,7 +217,8 @@ def _module(seen: Seen, event: LogEvent, at: str) -> None:
 
 
 def _hidden(seen: Seen, event: LogEvent, at: str) -> None:
-    seen.variables["CUDA_VISIBLE_DEVICES"] = (event.parameters.get("value", "").strip(), at)
+    value = event.parameters.get("value", "").strip()
+    seen.variables["CUDA_VISIBLE_DEVICES"] = ("" if value == "an empty string" else value, at)
 
 
 _HANDLERS: dict[str, Callable[[Seen, LogEvent, str], None]] = {

@@ -195,7 +195,7 @@ def _from_tables(tensorflow: TensorFlowFacts, seen: Seen) -> TensorFlowFacts:
     # Of one version there are builds with and without CUDA: that this is none is said only where no GPU is listed.
     listed = tensorflow.devices.get()
     sure = row.cuda_build or (row.cuda_build is False and listed is not None and all(d.kind != "GPU" for d in listed))
-    if isinstance(tensorflow.cuda_build, Unknown) and sure and seen.value("host.os") is not None:
+    if isinstance(tensorflow.cuda_build, Unknown) and sure and (seen.value("host.os") is not None or seen.gpus):
         changes["cuda_build"] = Known(row.cuda_build, FROM_TABLES)
     if row.cuda_build and row.kind == "full":
         if isinstance(tensorflow.built_with_cuda, Unknown) and row.cuda_raw:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from statistics import fmean, median
-
 from msgspec import structs
 
 from gpudoctor.facts.model import Fact, Known, TrainingFacts, TrainingRun
 from gpudoctor.logs.formats import training
-from gpudoctor.logs.seen import MISSING
+from gpudoctor.logs.seen import MISSING, median
 from gpudoctor.logs.text import TextReader
 
 # Fewer readings of the load tell nothing: one may fall between two steps.
@@ -34,7 +32,9 @@ def training_facts(reader: TextReader, facts: TrainingFacts) -> TrainingFacts:
             changes["runs"] = Known(told, runs[0].last_at)
     loads = seen.samples.get("gpu-load", [])
     if "training" in seen.hints and len(loads) >= READINGS:
-        changes["gpu_utilization_percent"] = Known(round(fmean(loads), 1), f"{len(loads)} readings in the text")
+        changes["gpu_utilization_percent"] = Known(
+            round(sum(loads) / len(loads), 1), f"{len(loads)} readings in the text"
+        )
     cpu = seen.samples.get("process-cpu", [])
     if cpu:
         changes["process_cpu_percent"] = Known(max(cpu), seen.hints["process-cpu"])

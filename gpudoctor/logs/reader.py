@@ -37,6 +37,7 @@ AFTER_BYTES = 2048
 HITS_PER_LINE = 64
 PARAMETER_CHARACTERS = 200
 
+_COLOUR = re.compile(r"\x1b\[[0-9;]{0,12}[A-Za-z]")
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
 
 
@@ -204,5 +205,5 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 def _clean(value: str) -> str:
     """Return a parameter without control characters, cut to a bearable length."""
-    text = value.encode("latin-1").decode("utf-8", "replace")
+    text = _COLOUR.sub("", value.encode("latin-1").decode("utf-8", "replace"))
     return _UNPRINTABLE.sub("", text)[:PARAMETER_CHARACTERS].strip()

@@ -162,3 +162,9 @@ def plain_address(address: str) -> str:
 def compiled(pattern: str) -> re.Pattern[str]:
     """Return a pattern, compiled when it is first needed: most texts need few."""
     return re.compile(pattern, re.ASCII)
+
+
+def median(values: list[float]) -> float:
+    """Return the median. The module statistics would cost as much time to import as a small text takes to read."""
+    ordered, middle = sorted(values), len(values) // 2
+    return ordered[middle] if len(values) % 2 else (ordered[middle - 1] + ordered[middle]) / 2

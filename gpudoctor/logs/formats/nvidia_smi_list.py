@@ -59,7 +59,7 @@ class Reader:
             self._columns = match[1].split(",")
         elif text.startswith(("# gpu", "#gpu")):
             self._dmon = text.lstrip("# ").split()
-        elif ", " in text:
+        elif ", " in text or (len(self._columns) == 1 and text.strip()[:1].isdigit()):
             self._csv(text, at, seen)
         elif self._dmon and text.lstrip()[:1].isdigit():
             self._reading(text.split(), seen)

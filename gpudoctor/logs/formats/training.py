@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from statistics import median
 
 from msgspec import Struct, field
 
-from gpudoctor.logs.seen import Seen, compiled
+from gpudoctor.logs.seen import Seen, compiled, median
 
 # Bars themselves are no openers: a log of gigabytes may hold nothing else. The listener samples them (see text.py).
 OPENERS = (b"Epoch 1/", b"Train on ", b"sec/step", b"examples/sec", b"%CPU", b"steps_per_epoch")

@@ -74,7 +74,8 @@ ROWS = (
         "cudnn-part-missing",
         _K.OPERATION_FAILED,
         ("Could not load library libcudnn", "Unable to load any of {libcudnn", "Cannot load symbol cudnn"),
-        r"Could not load library (?P<library>libcudnn\w{0,40}\.so[\d.]{0,12})(?:\. Error: (?P<missing>lib[\w.]{1,40}))?"
+        r"Could not load library (?P<library>libcudnn\w{0,40}\.so(?:\.\d{1,3}){0,3})"
+        r"(?:\. Error: (?P<missing>lib[\w.]{1,40}))?"
         r"|Unable to load any of \{(?P<any>libcudnn[\w.]{0,60})|Cannot load symbol (?P<symbol>cudnn\w{1,60})",
         "A part of cuDNN, or what it needs, cannot be loaded.",
         "cuDNN's loader",

@@ -99,7 +99,7 @@ ROWS = (
         "keras-saved-model",
         _K.USAGE,
         ("Unknown layer: ", "Could not deserialize class '"),
-        r"Unknown layer: '?(?P<layer>Functional|Sequential|Dense|\w{1,40})"
+        r"Unknown layer: '?(?P<layer>Functional|Sequential|TensorFlowOpLayer|TFOpLambda|SlicingOpLambda|Cast)(?!\w)"
         r"|Could not deserialize class '(?P<class>\w{1,40})'",
         "A saved model of another Keras version cannot be read.",
         "Keras",

@@ -150,7 +150,8 @@ ROWS = (
         "augmentation-arguments",
         _K.SLOW,
         ("rotation_range=", "shear_range=", "zoom_range=", "width_shift_range=", "albumentations", "import imgaug"),
-        r"(?P<argument>(?:rotation|shear|zoom|width_shift)_range)\s?=\s?[\d.\[(]|(?P<package>albumentations|import imgaug)",
+        r"(?P<argument>(?:rotation|shear|zoom|width_shift)_range)\s?=\s?[\d.\[(]"
+        r"|(?P<package>albumentations|import imgaug)",
         "Pictures are changed at random by Python code on the processor.",
         "the program",
         example="train_datagen = ImageDataGenerator(rescale=1./255, rotation_range=40)",

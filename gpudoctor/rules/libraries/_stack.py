@@ -7,8 +7,9 @@ import re
 from msgspec import Struct
 
 from gpudoctor import compat
-from gpudoctor.facts.model import Facts, FactUnavailable, Known, Library, LogEvent
+from gpudoctor.facts.model import Api, Facts, FactUnavailable, Known, Library, LogEvent
 from gpudoctor.findings import Evidence
+from gpudoctor.rules.driver._state import outcome
 from gpudoctor.rules.gpu._code import platform_of
 from gpudoctor.rules.python._state import events
 
@@ -136,7 +137,8 @@ def lack(facts: Facts) -> Lack | None:
 
 def _no_runtime(facts: Facts) -> tuple[LogEvent, ...]:
     """Return the message about libcudart: it counts where there is a driver, which its own words deny."""
-    return events(facts, "cudart-not-loaded") if isinstance(facts.driver.version, Known) else ()
+    there = isinstance(facts.driver.version, Known) or outcome(facts.driver.nvml.get()) is Api.OK
+    return events(facts, "cudart-not-loaded") if there else ()
 
 
 def _of_names(named: tuple[LogEvent, ...]) -> tuple[Need, ...]:

@@ -27,6 +27,8 @@ FIRST_WITH_KERAS_3 = "2.16"
 FIRST_THAT_BEARS_KERAS_3 = "2.15"
 KERAS_3 = "3.0"
 LEGACY = "TF_USE_LEGACY_KERAS"
+# Messages of a program, or of a saved model, that was written for another Keras than the one that is there.
+OTHER_GENERATION = ("keras-generations", "keras-arguments", "keras-import-name", "keras-saved-model")
 # Modules of one Keras generation that the other does not have.
 OF_ONE_GENERATION = (
     "keras.engine",
@@ -147,7 +149,7 @@ def _from_log(self: Rule, facts: Facts) -> Iterator[Draft]:
             (*seen(wanted), "tensorflow.version"), variant="wanted", remedies=_tf_keras(facts), version=own
         )
         return
-    other = events(facts, "keras-generations") + _missing(facts, *OF_ONE_GENERATION)
+    other = events(facts, *OTHER_GENERATION) + _missing(facts, *OF_ONE_GENERATION)
     if other:
         remedies = () if version and older(version, FIRST_WITH_KERAS_3) else _tf_keras(facts)
         yield self.finding(
