@@ -190,7 +190,14 @@ def test_an_interrupt_prints_what_was_read_and_leaves_no_child(tmp_path: Path, s
     write(environment.site / "tensorflow" / "__init__.py", hang + "time.sleep(600)\n")
     argv = [*PROGRAM, "check", "--python", environment.python, "--format", "json"]
     env = environ(**stand_ins(Profile(gpus=(RTX_4090,))))
-    process = subprocess.Popen(argv, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process = subprocess.Popen(
+        argv,
+        env=env,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        # A shell's background job, as CI may be, ignores SIGINT and hands that on.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
     wait_for(started)
     children = children_of(process.pid)
     process.send_signal(signal.SIGINT)
