@@ -196,7 +196,7 @@ def test_an_interrupt_prints_what_was_read_and_leaves_no_child(tmp_path: Path, s
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         # A shell's background job, as CI may be, ignores SIGINT and hands that on.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 (this test has no threads)
     )
     wait_for(started)
     children = children_of(process.pid)
