@@ -25,7 +25,7 @@ FIRST_UPDATES, LAST_UPDATES = 160, 40
 # Epochs in a block, around which updates of the progress bar are looked at, and how far.
 EPOCHS_PER_BLOCK = 4
 BEFORE_EPOCH, AFTER_EPOCH = 400, 800
-# Up to this size words that stand apart by more than one space are looked for as well.
+# Up to this size words that stand apart by more than one space, or by colours, are looked for as well.
 SPACED_BYTES = 256 * 1024
 MOST_EVENTS = 20_000
 # Of one message so many events are kept from the beginning of a text, and so many from its end.
@@ -38,6 +38,7 @@ _ANSI = re.compile(
 _QUOTE = re.compile(r"(?:> ){1,8}")
 _UPDATE = re.compile(rb"\r+|\x08+")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
+_COLOUR = re.compile(rb"\x1b\[[0-9;]{0,12}[A-Za-z]")
 _SPACES = re.compile(rb" {2,}")
 
 
@@ -89,7 +90,7 @@ class TextReader:
                 small += piece[: SPACED_BYTES + 1]
         for event in log.finish():
             self._keep(event, kept, late)
-        if len(small) <= SPACED_BYTES and b"  " in small:
+        if len(small) <= SPACED_BYTES and (b"  " in small or b"\x1b" in small):
             self._spaced(bytes(small), source)
         for events in late.values():
             self.seen.events.extend(events)  # type: ignore[arg-type]
@@ -107,10 +108,10 @@ class TextReader:
                 del events[0]
 
     def _spaced(self, text: bytes, source: str) -> None:
-        """Look again for messages whose words a viewer has moved apart."""
+        """Look again for messages whose words a viewer has moved apart, or coloured one by one."""
         log = LogReader(source)
         known = {(event.message, event.line) for event in self.seen.events if event.source == source}
-        for event in (*log.feed(_SPACES.sub(b" ", text)), *log.finish()):
+        for event in (*log.feed(_SPACES.sub(b" ", _COLOUR.sub(b"", text))), *log.finish()):
             if (event.message, event.line) not in known:
                 self.seen.events.append(event)
                 self.seen.recognised += 1

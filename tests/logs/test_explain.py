@@ -1,0 +1,108 @@
+"""gpudoctor explain: options and exit statuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import jsonschema  # type: ignore[import-untyped]
+import pytest
+from typer.testing import CliRunner
+
+from gpudoctor.cli import app
+from gpudoctor.logs.messages import MESSAGES
+from gpudoctor.report.json import json_schema
+from tests.logs.test_texts import TEXTS
+
+FOUND, USAGE, NOTHING = 1, 2, 3
+
+
+def call(*arguments: str | Path, given: bytes | None = None) -> tuple[int, str, str]:
+    result = CliRunner().invoke(app, ["explain", *map(str, arguments)], input=given, catch_exceptions=False)
+    return result.exit_code, result.stdout, result.stderr
+
+
+@pytest.fixture
+def ill(tmp_path: Path) -> Path:
+    path = tmp_path / "train.log"
+    path.write_text(TEXTS["cudnn-too-old"]["text"], "utf-8")
+    return path
+
+
+def test_the_cause_and_its_line(ill: Path) -> None:
+    status, shown, _ = call(ill)
+    assert status == FOUND
+    assert "Root cause: cudnn-too-old" in shown
+    assert "train.log, line 1" in shown
+
+
+def test_json_by_the_contract(ill: Path, tmp_path: Path) -> None:
+    status, shown, _ = call(ill, "--format", "json", "-o", f"json={tmp_path / 'report.json'}")
+    report = json.loads(shown)
+    assert status == FOUND
+    assert report["source"] == {"kind": "text", "names": ["train.log"]}
+    jsonschema.validate(report, json_schema())
+    assert json.loads((tmp_path / "report.json").read_text("utf-8")) == report
+
+
+def test_standard_input_and_a_file_together(ill: Path) -> None:
+    status, shown, _ = call("-", ill, "--format", "json", given=b"Python 3.9.1\n")
+    report = json.loads(shown)
+    assert status == FOUND
+    assert report["source"]["names"] == ["standard input", "train.log"]
+    assert report["facts"]["python"]["version"]["source"] == "standard input:1"
+
+
+@pytest.mark.parametrize(("option", "status"), [("note", FOUND), ("error", FOUND), ("never", 0)])
+def test_fail_on(ill: Path, option: str, status: int) -> None:
+    assert call(ill, "--fail-on", option)[0] == status
+
+
+def test_with_a_cpu_the_gpu_is_only_noted(ill: Path) -> None:
+    status, shown, _ = call(ill, "--expect", "cpu", "--format", "json")
+    assert status == 0
+    assert {item["severity"] for item in json.loads(shown)["findings"]} == {"note"}
+
+
+def test_healthy_text() -> None:
+    status, shown, _ = call("-", given=TEXTS["healthy-log"]["text"].encode())
+    assert status == 0
+    assert "gpu-works" in shown
+
+
+@pytest.mark.parametrize(
+    ("given", "command"),
+    [
+        (b"hello", "nvidia-smi"),
+        (b"PS C:\\work> dir\nhello", "python -VV"),
+        (b"% uname -sm\nDarwin arm64\nhello", None),
+        (b"$ uname -r\n5.15.1-microsoft-standard-WSL2\n", "uname -r; ls /usr/lib/wsl/lib"),
+    ],
+)
+def test_nothing_known_tells_what_to_paste(given: bytes, command: str | None) -> None:
+    status, shown, _ = call("-", given=given)
+    if command is None:
+        assert status == FOUND  # a Mac alone tells why
+        return
+    assert status == NOTHING
+    assert command in shown
+    assert call("-", "--fail-on", "never", given=given)[0] == 0
+
+
+def test_wrong_usage(tmp_path: Path) -> None:
+    assert call()[0] == USAGE
+    status, _, complaint = call(tmp_path / "away.log")
+    assert status == USAGE and "away.log" in complaint
+    assert call(tmp_path)[0] == USAGE
+
+
+def test_list() -> None:
+    status, shown, _ = call("--list")
+    assert status == 0
+    assert all(f"{message.id} (" in shown for message in MESSAGES)
+
+
+def test_show_lines() -> None:
+    status, shown, _ = call("-", "--show-lines", given=b"first\n\x1b[31mLoaded cuDNN version 8100\x1b[0m\nlast")
+    assert status == 0
+    assert shown.splitlines() == ["  first", "[loaded-cudnn] Loaded cuDNN version 8100", "  last"]
