@@ -39,7 +39,7 @@ ENVIRON = worker_environment(os.environ, cores=len(os.sched_getaffinity(0)), gpu
 @pytest.fixture(scope="module")
 def folder() -> Path:
     """Generated images for training, from the user's cache."""
-    found = ensure(Host(), sys.executable, Spec(images=IMAGES, validation=64))
+    found = ensure(Host(), sys.executable, Spec(images=2 * IMAGES, validation=200))
     assert found.class_folders is not None
     return Path(found.class_folders.train)
 
@@ -59,6 +59,10 @@ def settings(folder: Path, **more: object) -> dict[str, object]:
 
 def cpu_ms(one: Pass | Fitted) -> float:
     return 1000 * one.cpu_seconds / one.images
+
+
+def wall_ms(one: Pass) -> float:
+    return 1000 * one.seconds / one.images
 
 
 def test_measuring_costs_at_most_three_percent(worker: Worker, folder: Path) -> None:
@@ -101,16 +105,16 @@ def test_the_input_reaches_the_floor_of_decoding_and_a_cache_leaves_it_behind(wo
     cached = settings(folder, input=TF_DATA, cache="memory")
     ask(worker, Opened, "open", seconds=600, settings=cached)
     ask(worker, InputOnly, "input_only", seconds=600, passes=1)
-    passes = ask(worker, InputOnly, "input_only", seconds=600, passes=3).passes
+    passes = ask(worker, InputOnly, "input_only", seconds=600, passes=10).passes
     floor = ask(worker, Floor, "decode_floor", seconds=600, settings=cached, images=128)
     floor_ms = 1000 * floor.cpu_seconds_with_resize / floor.images
     ask(worker, Opened, "open", seconds=600, settings=settings(folder, input=GENERATOR))
-    generator = min(ask(worker, InputOnly, "input_only", seconds=600, passes=3).passes, key=cpu_ms)
-    best = min(passes[1:], key=cpu_ms)
+    generator = min(map(wall_ms, ask(worker, InputOnly, "input_only", seconds=600, passes=5).passes))
+    best = min(map(wall_ms, passes[1:]))
     reached = floor_ms / cpu_ms(passes[0])
-    faster = cpu_ms(generator) / cpu_ms(best)
+    faster = generator / best
     print(f"\ndecode and resize {floor_ms:.3f} ms, first pass {cpu_ms(passes[0]):.3f} ms: {reached:.2f} of the floor")
-    print(f"cached pass {cpu_ms(best):.4f} ms, ImageDataGenerator {cpu_ms(generator):.3f} ms: {faster:.0f} times")
+    print(f"wall times: cached pass {best:.4f} ms, ImageDataGenerator {generator:.3f} ms: {faster:.0f} times")
     assert reached >= 0.85
     assert faster >= 10
 
@@ -137,6 +141,12 @@ def median(one: ModeResult) -> float:
     return one.images_per_second.median
 
 
+def slower_part(one: ModeResult) -> float:
+    """Return the rate that the parts alone let expect of the whole, where they run side by side."""
+    assert one.ceilings.input_only is not None and one.ceilings.compute_only is not None
+    return min(one.ceilings.input_only, one.ceilings.compute_only)
+
+
 def test_a_device_that_waits_for_images_is_seen_and_its_gain_foretold(tmp_path: Path) -> None:
     options = BenchOptions(
         modes=(Mode.CPU, Mode.CPU_OPTIMIZED),
@@ -150,10 +160,12 @@ def test_a_device_that_waits_for_images_is_seen_and_its_gain_foretold(tmp_path: 
     modes = run(options, tmp_path)
     base, best = modes["cpu"], modes["cpu-optimized"]
     measured = median(best) / median(base)
-    foretold = base.gain.without_input
-    print(f"\nfake device: {median(base):.0f} to {median(best):.0f} images/s: {measured:.2f} x, foretold {foretold} x")
+    foretold = slower_part(best) / slower_part(base)
+    print(
+        f"\nfake device: {median(base):.0f} to {median(best):.0f} images/s: {measured:.2f} x, foretold {foretold:.2f} x"
+    )
     assert base.verdict is Verdict.INPUT_BOUND
-    assert foretold is not None and abs(foretold / measured - 1) <= 0.25
+    assert abs(foretold / measured - 1) <= 0.25
     assert measured >= 3
 
 

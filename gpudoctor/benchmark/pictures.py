@@ -9,7 +9,7 @@ from msgspec import Struct
 from gpudoctor.benchmark.data import Spec, ensure
 from gpudoctor.benchmark.data_model import DataSet, OnProgress, Origin
 from gpudoctor.benchmark.folders import class_folders, open_folder
-from gpudoctor.benchmark.options import IMAGES, VALIDATION_IMAGES, BenchOptions, Effort
+from gpudoctor.benchmark.options import VALIDATION_IMAGES, BenchOptions, Effort, Mode
 from gpudoctor.benchmark.plan import Folders
 from gpudoctor.benchmark.results import Data
 from gpudoctor.facts.host import Host
@@ -35,7 +35,7 @@ def prepare(host: Host, python: str, options: BenchOptions, scratch: Path, on_pr
     folders = _folders(chosen, scratch)
     verify = folders if chosen.origin is Origin.GENERATED else None
     if verify is None and options.verify:
-        verify = _folders(_generated(host, python, BenchOptions(), on_progress), scratch)
+        verify = _folders(_generated(host, python, BenchOptions(modes=(Mode.CPU,)), on_progress), scratch)
     if options.verify is False or (options.verify is None and options.effort is Effort.QUICK):
         verify = None
     if verify is not None and not verify.validation:
@@ -44,8 +44,16 @@ def prepare(host: Host, python: str, options: BenchOptions, scratch: Path, on_pr
 
 
 def _generated(host: Host, python: str, options: BenchOptions, on_progress: OnProgress | None) -> DataSet:
-    spec = Spec(images=options.image_count, validation=VALIDATION_IMAGES[options.effort], seed=options.seed)
+    spec = Spec(
+        images=options.image_count(on_gpu=_on_gpu(options)),
+        validation=VALIDATION_IMAGES[options.effort],
+        seed=options.seed,
+    )
     return ensure(host, python, spec, on_progress)
+
+
+def _on_gpu(options: BenchOptions) -> bool:
+    return any(mode.on_gpu for mode in options.modes)
 
 
 def _folder(host: Host, python: str, options: BenchOptions, on_progress: OnProgress | None) -> DataSet:
@@ -53,7 +61,7 @@ def _folder(host: Host, python: str, options: BenchOptions, on_progress: OnProgr
         host,
         python,
         options.data or "",
-        images=options.images or IMAGES[options.effort],
+        images=options.image_count(on_gpu=_on_gpu(options)),
         validation=VALIDATION_IMAGES[options.effort],
         seed=options.seed,
         on_progress=on_progress,

@@ -95,7 +95,9 @@ class Run:
         if not devices:
             return
         with self._folder() as links:
-            pictures = prepare(self._host, self._python, self._options, links, self._hooks.progress)
+            modes = tuple(mode for group in devices for mode in group)  # a mode that is skipped needs no images
+            runnable = replace(self._options, modes=modes)
+            pictures = prepare(self._host, self._python, runnable, links, self._hooks.progress)
             self._data = pictures.data
             for number, (modes, device) in enumerate(devices.items()):
                 share = self._budget.share(1 / (len(devices) - number))
