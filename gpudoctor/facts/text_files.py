@@ -10,7 +10,6 @@ from typing import BinaryIO
 import msgspec
 from msgspec import Struct
 
-from gpudoctor.facts import codec
 from gpudoctor.facts.model import Facts
 
 PIECE_BYTES = 1024 * 1024
@@ -90,6 +89,8 @@ def _mostly_zero(text: bytes) -> bool:
 
 def _own(raw: bytes, name: str) -> Iterator[Part]:
     """Yield the facts of a facts file, or of a report."""
+    from gpudoctor.facts import codec
+
     with contextlib.suppress(codec.FactsFileError):
         yield Part(name, (), codec.decode(raw))
         return

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import io
-
-from rich.console import Console
-from rich.padding import Padding
-from rich.text import Text
-
 from gpudoctor.findings import Applicability, Confidence, Finding, Outcome, Remedy, Report, Role, Severity, Verdict
 from gpudoctor.report.areas import Area, State, areas
 from gpudoctor.report.clean import clean
+from gpudoctor.report.page import Page, Part
 
 WIDTH = 80
 WORKS = "gpu-works"
@@ -36,52 +31,28 @@ _HINTS = {
 }
 
 
-class _Page:
-    """Writes to a rich console; nothing of what it is given is taken for markup."""
+class _Page(Page):
+    """A page with the marks of this report."""
 
-    def __init__(self, console: Console, unicode: bool) -> None:
-        self.console = console
-        self.unicode = unicode
-
-    def heading(self, *parts: tuple[str, str]) -> None:
-        self.console.print()
-        self.console.print(Text.assemble(*parts))
-
-    def paragraph(self, text: str, indent: int = 2, style: str = "") -> None:
-        self.console.print(Padding(Text(clean(text), style=style), (0, 0, 0, indent), expand=False))
+    def __init__(self, width: int, *, color: bool, unicode: bool) -> None:
+        super().__init__(width, color=color)
+        self._unicode = unicode
 
     def item(self, number: int, text: str) -> None:
-        mark = f"  {number}. "
-        lines = Text(clean(text)).wrap(self.console, max(20, self.console.width - len(mark)))
-        for position, line in enumerate(lines):
-            self.console.print(Text.assemble(" " * len(mark) if position else mark, line), soft_wrap=True)
+        """Write a numbered text."""
+        self.hanging(((f"  {number}. ", ""),), text)
 
-    def command(self, text: str) -> None:
-        # Never broken over lines: it has to survive being pasted.
-        self.console.print(Text(f"       {clean(text)}", style="bold"), soft_wrap=True)
-
-    def mark(self, state: State) -> tuple[str, str]:
+    def mark(self, state: State) -> Part:
+        """Return the mark of a state."""
         symbol, word, style = _MARKS[state]
-        return f"[{symbol if self.unicode else word}]", style
+        return f"[{symbol if self._unicode else word}]", style
 
 
 def render(
     report: Report, *, width: int = WIDTH, color: bool = False, unicode: bool = True, verbose: bool = False
 ) -> str:
     """Return the report as text. width: in columns; color: with ANSI colours; verbose: with every check."""
-    out = io.StringIO()
-    console = Console(
-        file=out,
-        width=width,
-        force_terminal=color,
-        color_system="standard" if color else None,
-        no_color=not color,
-        highlight=False,
-        markup=False,
-        emoji=False,
-        legacy_windows=False,
-    )
-    page = _Page(console, unicode)
+    page = _Page(width, color=color, unicode=unicode)
     for area in areas(report):
         _area(page, area)
     _findings(page, report)
@@ -93,19 +64,17 @@ def render(
         _not_read(page, report)
     _broken(page, report)
     _verdict(page, report)
-    return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
+    return page.text()
 
 
 def _area(page: _Page, area: Area) -> None:
-    mark, style = page.mark(area.state)
+    mark = page.mark(area.state)
     first, *rest = area.lines
-    start = len(mark) + 1 + _TITLE_WIDTH
-    line = Text.assemble((mark, style), " ", (area.title.ljust(_TITLE_WIDTH), "bold"))
-    for number, text in enumerate((first, *rest)):
-        wrapped = Text(clean(text)).wrap(page.console, max(20, page.console.width - start))
-        for position, part in enumerate(wrapped):
-            prefix = line if number == position == 0 else Text(" " * start)
-            page.console.print(Text.assemble(prefix, part), soft_wrap=True)
+    head = (mark, (" ", ""), (area.title.ljust(_TITLE_WIDTH), "bold"))
+    start = len(mark[0]) + 1 + _TITLE_WIDTH
+    page.hanging(head, first)
+    for text in rest:
+        page.hanging(((" " * start, ""),), text)
 
 
 def _findings(page: _Page, report: Report) -> None:
@@ -167,9 +136,7 @@ def _checks(page: _Page, report: Report) -> None:
     }
     page.heading(("Checks", "bold"))
     for check in report.checks:
-        mark, style = page.mark(states[check.outcome])
-        line = Text.assemble((mark, style), f" {check.rule}: {check.outcome.value}")
-        page.console.print(Padding(line, (0, 0, 0, 2), expand=False))
+        page.parts(page.mark(states[check.outcome]), (f" {check.rule}: {check.outcome.value}", ""), indent=2)
         if check.reason:
             page.paragraph(check.reason, indent=6, style="dim")
 
