@@ -162,7 +162,10 @@ def memory() -> Numbers:
     if "tensorflow" in sys.modules:
         tf = sys.modules["tensorflow"]
         if tf.config.list_physical_devices("GPU"):
-            gpu = int(tf.config.experimental.get_memory_info("GPU:0")["peak"])
+            try:
+                gpu = int(tf.config.experimental.get_memory_info("GPU:0")["peak"])
+            except (ValueError, RuntimeError, tf.errors.OpError):
+                gpu = None  # not every allocator counts
     return {"memory_peak_bytes": peak, "gpu_memory_peak_bytes": gpu}
 
 

@@ -48,6 +48,7 @@ def mode_result(item: Measured, plan: GroupPlan) -> ModeResult:
         gain=attribution.gain(parts),
         gpu=item.gpu,
         memory_peak_bytes=item.memory_peak_bytes or None,
+        gpu_memory_peak_bytes=item.gpu_memory_peak_bytes,
         settings=item.settings.shown(),
         environment=own_settings(cores=plan.cores, gpu_uuid=plan.device.gpu_uuid),
         versions=_versions(item),

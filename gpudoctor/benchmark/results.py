@@ -144,6 +144,9 @@ class ModeResult(Struct, frozen=True, kw_only=True):
     speedup: Speedup = Speedup()
     gpu: GpuUse | None = None
     memory_peak_bytes: int | None = None
+    """Of the process, on the host."""
+    gpu_memory_peak_bytes: int | None = None
+    """What TensorFlow itself took of the GPU; gpu.memory_peak_bytes is that of all programs."""
     settings: dict[str, str | int | float | bool] = {}
     environment: dict[str, str] = {}
     versions: dict[str, str] = {}
