@@ -57,7 +57,7 @@ def judge(
     runs = [run_rule(rule, facts) for _, rule in sorted(rules.items())]
     raw = [finding for run in runs for finding in run.findings]
     weighed = _weigh(raw, rules, facts, expect)
-    findings = _sorted(_tie(weighed, rules), rules)
+    findings = _sorted(_tie(weighed, rules, only_gpu=len(facts.gpus) == 1), rules)
     answered = is_answered(facts, expect, source.kind)
     verdict = _verdict(findings, answered)
     asks = verdict is Verdict.UNKNOWN and source.kind is SourceKind.TEXT
@@ -157,7 +157,7 @@ def _weigh(findings: Iterable[Finding], rules: Mapping[str, Rule], facts: Facts,
     return weighed
 
 
-def _tie(findings: list[Finding], rules: Mapping[str, Rule]) -> list[Finding]:
+def _tie(findings: list[Finding], rules: Mapping[str, Rule], *, only_gpu: bool) -> list[Finding]:
     """Tell consequences from root causes: a finding whose need is broken lower down is explained by what broke it."""
 
     def breaks(finding: Finding) -> Capability | None:
@@ -170,7 +170,7 @@ def _tie(findings: list[Finding], rules: Mapping[str, Rule]) -> list[Finding]:
         lower = own is None or broken < own
         same_gpu = cause.gpu is None or finding.gpu is None or cause.gpu == finding.gpu
         # A fault of one GPU explains nothing about the machine as a whole while there are others.
-        return lower and same_gpu and not (finding.gpu is None and cause.gpu is not None)
+        return lower and same_gpu and (only_gpu or finding.gpu is not None or cause.gpu is None)
 
     def root(finding: Finding) -> Finding | None:
         causes = [cause for cause in findings if explains(cause, finding)]

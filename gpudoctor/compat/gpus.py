@@ -24,7 +24,8 @@ class GpuAnswer(Struct, frozen=True):
 
 
 def _plain(name: str) -> str:
-    return " ".join(name.split()).casefold().removeprefix("nvidia ")
+    # Drivers write Tesla P100-PCIE-16GB, NVIDIA's newer tables Tesla P100 PCIe 16GB.
+    return " ".join(name.replace("-", " ").split()).casefold().removeprefix("nvidia ")
 
 
 @cache

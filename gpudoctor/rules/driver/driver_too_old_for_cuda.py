@@ -8,6 +8,7 @@ from gpudoctor import compat
 from gpudoctor.facts.model import Facts, Known, LibcudaKind
 from gpudoctor.findings import Capability, Confidence, Severity
 from gpudoctor.rules.driver._install import install_driver, os_of
+from gpudoctor.rules.libraries._stack import cuda_of, is_inferred
 from gpudoctor.rules.observed import seen_gpu_devices
 from gpudoctor.rules.python._state import events, seen
 from gpudoctor.rules.registry import Draft, Rule, rule
@@ -43,7 +44,7 @@ def driver_too_old_for_cuda(self: Rule, facts: Facts) -> Iterator[Draft]:
         return
     if not facts.tensorflow.cuda_build.require():
         return
-    cuda = facts.tensorflow.built_with_cuda.require()
+    cuda = cuda_of(facts)
     need = compat.min_driver_for_cuda(cuda, os_of(facts))
     if need.confidence is compat.Trust.LOW:
         raise compat.NotCovered(f"the minimum driver of CUDA {cuda} is not certain")
@@ -57,14 +58,16 @@ def driver_too_old_for_cuda(self: Rule, facts: Facts) -> Iterator[Draft]:
     elif compat.cuda_release(serves.require())[0] >= compat.cuda_release(cuda)[0]:
         return
     yield self.finding(
-        ("driver.version" if by_number else "driver.cuda_version", "tensorflow.built_with_cuda", "tensorflow.version"),
+        ("driver.version" if by_number else "driver.cuda_version",
+         "tensorflow.cuda_requirements" if is_inferred(facts) else "tensorflow.built_with_cuda", "tensorflow.version"),
         variant=None if by_number else "cuda-only",
+        confidence=Confidence.LIKELY if is_inferred(facts) else Confidence.CERTAIN,
         remedies=tensorflow_that_fits(facts) + install_driver(facts, at_least=need.minimum),
         have=driver.require() if by_number else serves.require(),
         need=need.minimum,
         cuda=need.cuda,
         version=facts.tensorflow.version.get() or "",
-    )
+    )  # fmt: skip
 
 
 def _forward_compatible(facts: Facts, cuda: str) -> bool:

@@ -60,7 +60,7 @@ def _row(facts: Facts) -> Wheel | None:
 def _wanted(facts: Facts) -> tuple[str, ...]:
     """Return what pip has to install for TensorFlow to find its CUDA libraries; nothing where pip cannot do it."""
     row = _row(facts)
-    if row is not None:
+    if row is not None and (provider(row) is not Provider.SYSTEM or not compat.is_newer_than_tables(row.tensorflow)):
         return () if provider(row) is Provider.SYSTEM else requirements(row, capabilities(facts))
     # A release that is newer than the tables, or a nightly: its own metadata tells that it has the extra.
     version, name = facts.tensorflow.version.get(), facts.tensorflow.distribution.get()

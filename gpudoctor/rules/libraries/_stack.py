@@ -15,6 +15,9 @@ from gpudoctor.rules.python._state import events
 
 CUDNN = "cudnn"
 NAMED = ("library-not-loaded", "library-not-found", "cuda-library-not-linked")
+RUNTIME_WHEEL = re.compile(r"nvidia-cuda-runtime(-cu\d+)?(?![\w-])")
+CUDNN_WHEEL = re.compile(r"nvidia-cudnn-cu\d+(?![\w-])")
+LOWEST = re.compile(r"(?:==|>=)(\d+\.\d+)")
 NO_GPU_LIBRARY = re.compile(r"libcuda\.so|libnvinfer|libcudnn_")
 
 
@@ -48,13 +51,39 @@ class Lack(Struct, frozen=True, kw_only=True):
 
 
 def cuda_of(facts: Facts) -> str:
-    """Return the CUDA release that the installed TensorFlow was built with. Raises FactUnavailable."""
-    return compat.cuda_of_build(
-        facts.tensorflow.version.require(),
-        facts.tensorflow.distribution.get() or "tensorflow",
-        platform_of(facts),
-        facts.tensorflow.built_with_cuda.get(),
-    )
+    """Return the CUDA release that the installed TensorFlow was built with. Raises FactUnavailable.
+
+    By its own word, exact by the tables where that is "10" only; where both are silent (2.22.0rc0, nightlies), by the
+    wheels that its extra and-cuda asks for.
+    """
+    told = facts.tensorflow.built_with_cuda.get()
+    if told and len(compat.cuda_release(told)) > 1:
+        return told
+    try:
+        return compat.cuda_of_build(
+            facts.tensorflow.version.require(),
+            facts.tensorflow.distribution.get() or "tensorflow",
+            platform_of(facts),
+            told,
+        )
+    except FactUnavailable:
+        asked = _asked_for(facts, RUNTIME_WHEEL) or told
+        if asked is None:
+            raise
+        return asked
+
+
+def is_inferred(facts: Facts) -> bool:
+    """Whether only the wheels that TensorFlow asks for tell its CUDA release."""
+    return not isinstance(facts.tensorflow.built_with_cuda, Known)
+
+
+def _asked_for(facts: Facts, wheel: re.Pattern[str]) -> str | None:
+    """Return the lowest version of a wheel that the extra and-cuda admits: 12.5 of >=12.5.82."""
+    for requirement in facts.tensorflow.cuda_requirements.get() or ():
+        if wheel.match(requirement) and (bound := LOWEST.search(requirement)):
+            return bound[1]
+    return None
 
 
 def cuda_major(facts: Facts) -> int:
@@ -64,8 +93,8 @@ def cuda_major(facts: Facts) -> int:
 
 def cudnn_major(facts: Facts) -> int:
     """Return the major version of cuDNN that TensorFlow was built with. Raises FactUnavailable."""
-    built_with = facts.tensorflow.built_with_cudnn.get() or compat.compiled_cudnn(facts.tensorflow.version.require())
-    return compat.cuda_release(built_with)[0]
+    built_with = facts.tensorflow.built_with_cudnn.get() or _asked_for(facts, CUDNN_WHEEL)
+    return compat.cuda_release(built_with or compat.compiled_cudnn(facts.tensorflow.version.require()))[0]
 
 
 def compiled_cudnn(facts: Facts) -> str:

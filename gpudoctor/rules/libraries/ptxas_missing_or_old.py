@@ -18,7 +18,7 @@ XLA_SINCE = "2.11"
 
 @rule(
     Severity.WARNING,
-    needs=(Capability.CUDA_LIBS, Capability.CUDNN),
+    needs=(Capability.CUDA_LIBS, Capability.CUDNN, Capability.KERNELS),
     message="XLA could not compile for the GPU with ptxas: the one that it finds is too old",
     variants={
         "failed": "XLA could not compile for the GPU: ptxas ended with an error",
@@ -57,6 +57,8 @@ def ptxas_missing_or_old(self: Rule, facts: Facts) -> Iterator[Draft]:
         yield self.finding(
             ("libraries.ptxas", "libraries.ptxas_version", "tensorflow.version"),
             variant="old",
+            # Before 2.11 Keras compiles nothing with XLA: the driver does what little there is, with a noisy log.
+            severity=None if version >= compat.version(XLA_SINCE) else Severity.NOTE,
             remedies=toolchain(facts),
             have=have,
             folder=path.rpartition("/")[0],
