@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Annotated
 
 import typer
@@ -47,4 +48,5 @@ def _root(
 def main() -> None:
     """Entry point of the command `gpudoctor`."""
     hold_standard_descriptors()
+    gc.set_threshold(100_000)  # it lives for a moment and makes little garbage: collecting costs more than it frees
     app()

@@ -109,6 +109,9 @@ class TextReader:
 
     def _spaced(self, text: bytes, source: str) -> None:
         """Look again for messages whose words a viewer has moved apart, or coloured one by one."""
+        # Tables are full of spaces, and hold no messages.
+        lines = [line if b"  " in line or b"\x1b" in line else b"" for line in text.split(b"\n")]
+        text = b"\n".join(b"" if line.lstrip()[:1] == b"|" else line for line in lines)
         log = LogReader(source)
         known = {(event.message, event.line) for event in self.seen.events if event.source == source}
         for event in (*log.feed(_SPACES.sub(b" ", _COLOUR.sub(b"", text))), *log.finish()):

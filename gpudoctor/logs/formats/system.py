@@ -103,7 +103,9 @@ class Reader:
         if match is not None:
             seen.note("host.os", "macos", at)
             seen.note("host.machine", match[2], at)
-        if "Microsoft Windows [Version" in text or compiled(r"Windows-1[01]-10\.0\.\d").search(text):
+        if "Microsoft Windows [Version" in text or (
+            "Windows-1" in text and compiled(r"Windows-1[01]-10\.0\.\d").search(text)
+        ):
             seen.note("host.os", "windows", at)
 
     def _distribution(self, name: str, at: str, seen: Seen) -> None:

@@ -35,6 +35,8 @@ _TOP = (
     r"40})"
 )
 _PS = r"\s{0,6}(?P<cpu>\d{1,5}(?:\.\d)?) (?P<name>python[\d.]{0,5})\s{0,4}\Z"
+_HEADING = r"(?i:(?:#|--|=)+ ?(?:with |on |using )?(?:the )?(cpu|gpu)(?: only)?\s?:?-*=*)\Z"
+_GPUS = r"(?i:number of (?:devices|replicas)|num_gpus|replicas in sync)\s?[:=] ?(\d{1,3})"
 _BATCH = r"(?i:(?<!\w)batch[_ ]?size)[\"']?\s{0,2}(?:=|:|of|is)\s{0,2}(?P<size>\d{1,7})(?!\d)"
 _UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "sec": 1.0, "seconds": 1.0, "min": 60.0, "h": 3600.0}
 
@@ -94,15 +96,11 @@ class Reader:
             value = match[1]
             gpus = 0 if value in ("", "-1") else len([part for part in value.split(",") if part])
             self._begin(gpus, "cpu" if gpus == 0 else "gpu", at)
-        elif match := compiled(r"(?i:(?:#|--|=)+ ?(?:with |on |using )?(?:the )?(cpu|gpu)(?: only)?\s?:?-*=*)\Z").match(
-            stripped
-        ):
+        elif stripped[:1] in ("#", "-", "=") and (match := compiled(_HEADING).match(stripped)):
             self._begin(None, match[1].lower(), at)
         elif "MirroredStrategy with devices" in text:
             self._begin(text.count("device:GPU:"), "gpu", at)
-        elif match := compiled(
-            r"(?i:number of (?:devices|replicas)|num_gpus|replicas in sync)\s?[:=] ?(\d{1,3})"
-        ).search(text):
+        elif ("umber of" in text or "eplicas" in text or "gpus" in text) and (match := compiled(_GPUS).search(text)):
             self._begin(int(match[1]), "gpu", at)
 
     def _begin(self, gpus: int | None, device: str, at: str) -> None:
