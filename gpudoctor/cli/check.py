@@ -43,7 +43,9 @@ def check(  # noqa: PLR0913 (one argument for each option)
     timeout: DriverSeconds = 10.0,
     tensorflow_timeout: TensorFlowSeconds = 120.0,
 ) -> None:
-    """Check this machine, from the PCI bus to a computation on the GPU, and name the root cause of what is wrong.
+    """Find out why TensorFlow does not use the GPU.
+
+    Looks at all from the PCI bus to a computation on the GPU, and names the root cause of what is wrong.
 
     Examples:
 

@@ -17,7 +17,9 @@ def snapshot(
     timeout: DriverSeconds = 10.0,
     tensorflow_timeout: TensorFlowSeconds = 120.0,
 ) -> None:
-    """Save the facts of this machine as JSON, to be judged elsewhere by `check --facts FILE`.
+    """Save the facts of this machine, to be judged elsewhere.
+
+    They are JSON; `check --facts FILE` judges them.
 
     User, host and home names and secrets in command lines are left out.
 

@@ -141,7 +141,7 @@ class Host:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 pass_fds=(write_end,),
-                env=dict(self.environ if environ is None else environ),
+                env=_environment(self.environ if environ is None else environ),
                 start_new_session=True,
             )
         except (OSError, ValueError) as exc:
@@ -263,6 +263,11 @@ class _Exchange:
         for file in (self._stdin, self._stdout, self._result_file):
             with contextlib.suppress(OSError):
                 file.close()
+
+
+def _environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return a child's environment: with PYTHONUNBUFFERED it would read its program byte by byte."""
+    return {name: value for name, value in environ.items() if name != "PYTHONUNBUFFERED"}
 
 
 def _kill_group(process: subprocess.Popen[bytes]) -> None:
