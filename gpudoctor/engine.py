@@ -22,6 +22,7 @@ from gpudoctor.findings import (
     Expect,
     Finding,
     Outcome,
+    PolicyUse,
     Remedy,
     Report,
     Role,
@@ -30,9 +31,14 @@ from gpudoctor.findings import (
     SourceKind,
     Verdict,
 )
+from gpudoctor.policy.model import NOTHING_ASKED, Policy
+from gpudoctor.policy.words import asked_texts
 from gpudoctor.rules.ask_for import what_to_paste
-from gpudoctor.rules.observed import computed_on, working_gpu_devices, working_gpus
+from gpudoctor.rules.observed import working_gpu_devices, working_gpus
 from gpudoctor.rules.registry import Draft, Rule, Scope, area_of
+from gpudoctor.verdict import is_answered, summarise, verdict_of
+
+NOT_ASKED = "no policy asks for this"
 
 
 class RuleRun(Struct, frozen=True, kw_only=True):
@@ -52,32 +58,54 @@ def judge(
     source: Source,
     expect: Expect = Expect.GPU,
     tables: Mapping[str, str] | None = None,
+    policy: Policy = NOTHING_ASKED,
 ) -> Report:
-    """Run all rules and return the report."""
-    runs = [run_rule(rule, facts) for _, rule in sorted(rules.items())]
-    raw = [finding for run in runs for finding in run.findings]
-    weighed = _weigh(raw, rules, facts, expect)
+    """Run all rules and return the report. policy: as it stands today (Policy.on)."""
+    runs = [run_rule(rule, facts, policy) for _, rule in sorted(rules.items())]
+    raw = [finding for run in runs for finding in run.findings if policy.ignored(run.rule.id) is None]
+    weighed = _weigh(raw, rules, facts, expect, policy)
     findings = _sorted(_tie(weighed, rules, only_gpu=len(facts.gpus) == 1), rules)
-    answered = is_answered(facts, expect, source.kind)
-    verdict = _verdict(findings, answered)
+    unread = _unread(runs, policy)
+    answered = is_answered(facts, expect, source.kind) and not unread
+    verdict = verdict_of(findings, answered)
     asks = verdict is Verdict.UNKNOWN and source.kind is SourceKind.TEXT
     return Report(
         source=source,
         expect=expect,
         verdict=verdict,
         answered=answered,
-        summary=_summary(findings, facts, verdict, expect, source.kind),
+        summary=summarise(findings, facts, verdict, expect, kind=source.kind, unread=unread),
         findings=tuple(findings),
         remedies=(what_to_paste(facts),) if asks else _remedies(findings),
-        checks=tuple(_check_result(run, findings) for run in runs),
+        checks=tuple(_check_result(run, findings, policy) for run in runs),
         facts=facts,
         tables=dict(tables or {}),
         version=__version__,
+        policy=None if policy == NOTHING_ASKED else PolicyUse(source=policy.source, asks=asked_texts(policy)),
     )
 
 
-def run_rule(rule: Rule, facts: Facts) -> RuleRun:
+def _unread(runs: Iterable[RuleRun], policy: Policy) -> list[str]:
+    """Return the rules that could not tell whether the machine is what the policy asks for."""
+    return [
+        run.rule.id
+        for run in runs
+        if run.rule.asks
+        and (run.skipped or run.error)
+        and run.skipped != NOT_ASKED
+        and policy.ignored(run.rule.id) is None
+    ]
+
+
+def run_rule(rule: Rule, facts: Facts, policy: Policy = NOTHING_ASKED) -> RuleRun:
     """Run one rule; exceptions become its outcome, and what it found before them is kept."""
+    asked: tuple[object, ...] = ()
+    if rule.asks:
+        asked = (policy.asked(rule.asks),)
+        if asked == (None,):
+            return RuleRun(rule=rule, findings=(), skipped=NOT_ASKED, applicable=False)
+    elif not policy.selects(rule.id, area_of(rule)):
+        return RuleRun(rule=rule, findings=(), skipped="the policy does not select it", applicable=False)
     targets: list[tuple[int | None, tuple[object, ...]]] = [(None, (facts,))]
     if rule.scope is Scope.GPU:
         targets = [(index, (facts, gpu)) for index, gpu in enumerate(facts.gpus)]
@@ -86,7 +114,8 @@ def run_rule(rule: Rule, facts: Facts) -> RuleRun:
     unread = not targets
     for gpu, arguments in targets:
         try:
-            findings.extend(_finding(rule, draft, facts, gpu) for draft in rule.check(rule, *arguments))
+            drafts = rule.check(rule, *arguments, *asked)
+            findings.extend(_finding(rule, draft, facts, gpu, policy) for draft in drafts)
         except FactUnavailable as exc:
             skipped.append(str(exc))
             unread = unread or not isinstance(exc, FactAbsent)
@@ -96,7 +125,7 @@ def run_rule(rule: Rule, facts: Facts) -> RuleRun:
     return RuleRun(rule=rule, findings=tuple(findings), skipped=reasons, applicable=unread or not skipped)
 
 
-def _finding(rule: Rule, draft: Draft, facts: Facts, gpu: int | None) -> Finding:
+def _finding(rule: Rule, draft: Draft, facts: Facts, gpu: int | None, policy: Policy) -> Finding:
     evidence: list[Evidence] = []
     confidence = draft.confidence
     for item in draft.evidence:
@@ -108,6 +137,9 @@ def _finding(rule: Rule, draft: Draft, facts: Facts, gpu: int | None) -> Finding
         if seen is not None:
             evidence.append(Evidence(fact=path, value=seen[0], source=seen[1]))
             confidence = min(confidence, _confidence_of(facts, path))
+    asked = asked_texts(policy).get(rule.asks)
+    if asked is not None:
+        evidence.append(Evidence(fact=f"policy.{rule.asks}", value=asked, source=policy.source_of(rule.asks)))
     return Finding(
         rule=rule.id,
         severity=draft.severity,
@@ -136,8 +168,10 @@ def _gpu_id(gpu: Gpu) -> str | None:
     return gpu.uuid.get() or gpu.pci_address.get()
 
 
-def _weigh(findings: Iterable[Finding], rules: Mapping[str, Rule], facts: Facts, expect: Expect) -> list[Finding]:
-    """Lower what an observation contradicts, and what does not matter for what the user expects."""
+def _weigh(
+    findings: Iterable[Finding], rules: Mapping[str, Rule], facts: Facts, expect: Expect, policy: Policy
+) -> list[Finding]:
+    """Lower what an observation contradicts, and what does not matter for what the user expects; then as told."""
     findings = list(findings)
     works, any_works = working_gpus(facts), bool(working_gpu_devices(facts))
     no_gpu = any(rules[finding.rule].breaks is Capability.HARDWARE for finding in findings)
@@ -153,6 +187,7 @@ def _weigh(findings: Iterable[Finding], rules: Mapping[str, Rule], facts: Facts,
                 severity = Severity.NOTE
             elif expect is Expect.ANY:
                 severity = min(severity, Severity.WARNING)
+        severity = policy.weighed(finding.rule, severity, rules[finding.rule].severity)
         weighed.append(finding if severity is finding.severity else replace(finding, severity=severity))
     return weighed
 
@@ -167,7 +202,8 @@ def _tie(findings: list[Finding], rules: Mapping[str, Rule], *, only_gpu: bool) 
         broken, own = breaks(cause), breaks(finding)
         if cause.severity is not Severity.ERROR or broken is None or broken not in rules[finding.rule].needs:
             return False
-        lower = own is None or broken < own
+        # A rule that breaks nothing only tells something: it stands on its own.
+        lower = (own is not None and broken < own) or bool(rules[finding.rule].asks)
         same_gpu = cause.gpu is None or finding.gpu is None or cause.gpu == finding.gpu
         # A fault of one GPU explains nothing about the machine as a whole while there are others.
         return lower and same_gpu and (only_gpu or finding.gpu is not None or cause.gpu is None)
@@ -221,7 +257,13 @@ def _remedies(findings: list[Finding]) -> tuple[Remedy, ...]:
     return tuple(sorted(kept, key=lambda remedy: -len(remedy.fixes)))
 
 
-def _check_result(run: RuleRun, findings: list[Finding]) -> CheckResult:
+def _check_result(run: RuleRun, findings: list[Finding], policy: Policy) -> CheckResult:
+    ignored = policy.ignored(run.rule.id)
+    if ignored is not None:
+        said = "; ".join(finding.message for finding in run.findings)
+        until = f" until {ignored.until}" if ignored.until else ""
+        reason = ": ".join(part for part in (f"ignored by the policy{until}", ignored.reason, said) if part)
+        return CheckResult(rule=run.rule.id, outcome=Outcome.SKIP, reason=reason, applicable=False)
     own = [finding for finding in findings if finding.rule == run.rule.id]
     notes = "; ".join(finding.message for finding in own)
     if run.error:
@@ -231,55 +273,3 @@ def _check_result(run: RuleRun, findings: list[Finding]) -> CheckResult:
     if run.skipped and not own:
         return CheckResult(rule=run.rule.id, outcome=Outcome.SKIP, reason=run.skipped, applicable=run.applicable)
     return CheckResult(rule=run.rule.id, outcome=Outcome.PASS, reason=notes)
-
-
-def is_answered(facts: Facts, expect: Expect, kind: SourceKind = SourceKind.LIVE) -> bool:
-    """Whether the facts tell if the machine can do what the user expects of it."""
-    if kind is SourceKind.TEXT:
-        return _is_told(facts, expect)
-    started = facts.tensorflow.run.get() is not None
-    if expect is Expect.GPU:
-        if started:
-            return bool(working_gpu_devices(facts))
-        seen = (facts.driver.cuda_device_count.get() or 0) > 0 or (facts.driver.nvml_device_count.get() or 0) > 0
-        return seen and facts.tensorflow.version.get() is not None
-    return started or facts.tensorflow.version.get() is not None or facts.host.os.get() is not None
-
-
-def _is_told(facts: Facts, expect: Expect) -> bool:
-    """Whether a text tells anything, and leaves no GPU out without a reason."""
-    listed = facts.tensorflow.devices.get()
-    if listed is not None and expect is Expect.GPU:
-        return any(device.kind == "GPU" for device in listed)
-    told = bool(facts.tensorflow.events.get()) or bool(facts.gpus) or listed is not None
-    groups = (facts.driver, facts.training, facts.libraries)
-    return told or any(isinstance(getattr(group, name), Known) for group in groups for name in group.__struct_fields__)
-
-
-def _verdict(findings: list[Finding], answered: bool) -> Verdict:
-    worst = max((finding.severity for finding in findings), default=Severity.NOTE)
-    if worst is Severity.ERROR:
-        return Verdict.ERRORS
-    if not answered:
-        return Verdict.UNKNOWN
-    return Verdict.WARNINGS if worst is Severity.WARNING else Verdict.OK
-
-
-def _summary(findings: list[Finding], facts: Facts, verdict: Verdict, expect: Expect, kind: SourceKind) -> str:
-    roots = [item for item in findings if item.role is Role.ROOT_CAUSE and item.severity >= Severity.WARNING]
-    if roots:
-        count = len(roots)
-        what = {1: "one root cause"}.get(count, f"{count} root causes")
-        return f"{what}: {'; '.join(dict.fromkeys(item.rule for item in roots))}"
-    if verdict is Verdict.UNKNOWN:
-        listed = facts.tensorflow.devices.get()
-        if listed is not None and not any(device.kind == "GPU" for device in listed):
-            return "TensorFlow lists no GPU, and no check explains why"
-        if kind is SourceKind.TEXT:
-            return "nothing in the text tells what is wrong"
-        return "no fault found, but too little could be read to tell"
-    if facts.tensorflow.run.get() is None:
-        return "no fault found; TensorFlow was not started" if kind is not SourceKind.TEXT else "no fault in the text"
-    names = sorted(device for device, right in computed_on(facts).items() if right)
-    where = [name for name in names if name.startswith("GPU")] if expect is Expect.GPU else names
-    return f"no fault found; TensorFlow computes on {', '.join(where)}" if where else "no fault found"

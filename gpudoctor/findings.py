@@ -173,6 +173,15 @@ class Source(Struct, frozen=True, kw_only=True):
     names: tuple[str, ...] = ()
 
 
+class PolicyUse(Struct, frozen=True, kw_only=True):
+    """The policy that a machine was held against."""
+
+    source: str
+    """File, as it is shown; empty where all came from the command line."""
+    asks: dict[str, str]
+    """What is asked, by key."""
+
+
 class Report(Struct, frozen=True, kw_only=True):
     """Everything that a renderer needs."""
 
@@ -189,3 +198,4 @@ class Report(Struct, frozen=True, kw_only=True):
     tables: dict[str, str]
     """Name and date of the tables that were used."""
     version: str
+    policy: PolicyUse | None = None

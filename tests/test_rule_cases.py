@@ -5,10 +5,12 @@ What it expects: expect = "fail" | "pass" | "skip" | "note", and as far as they 
 message (of the first finding, whole), messages (of all), reason (of a skip), severity, confidence, role, gpu,
 commands (of all its remedies, in order), remedies (their summaries), roots (rules that are root causes at warning or
 above, of the whole report).
+policy: what a policy asks, as in gpudoctor.toml; the cases are judged on 2027-01-15.
 """
 
 from __future__ import annotations
 
+import datetime as dt
 import sys
 from pathlib import Path
 from typing import Any
@@ -17,7 +19,9 @@ import pytest
 
 from gpudoctor import engine
 from gpudoctor.findings import Finding, Outcome, Report, Role, Severity, Source, SourceKind
-from gpudoctor.rules.registry import load_rules
+from gpudoctor.policy.model import NOTHING_ASKED, Policy
+from gpudoctor.policy.read import of_table
+from gpudoctor.rules.registry import POLICY, area_of, load_rules
 from tests.rule_case import HERE, facts_of
 
 if sys.version_info >= (3, 11):
@@ -27,7 +31,7 @@ else:
 
 FOLDER = HERE / "rules"
 KEYS = {
-    *("name", "base", "set", "also", "unknown", "absent", "expect", "message", "messages", "reason"),
+    *("name", "base", "set", "also", "unknown", "absent", "expect", "message", "messages", "reason", "policy"),
     *("severity", "confidence", "role", "gpu", "commands", "remedies", "roots"),
 }
 OUTCOMES = {"fail": Outcome.FAIL, "pass": Outcome.PASS, "note": Outcome.PASS, "skip": Outcome.SKIP}
@@ -35,7 +39,8 @@ OUTCOMES = {"fail": Outcome.FAIL, "pass": Outcome.PASS, "note": Outcome.PASS, "s
 
 def _cases(path: Path) -> list[dict[str, Any]]:
     content = tomllib.loads(path.read_text("utf-8"))
-    return [{"base": content.get("base"), **case} for case in content["case"]]
+    top = {key: content[key] for key in ("base", "policy") if key in content}
+    return [{"base": None, **top, **case} for case in content["case"]]
 
 
 CASES = [(path.stem, case) for path in sorted(FOLDER.glob("*.toml")) for case in _cases(path)]
@@ -45,10 +50,10 @@ CASES = [(path.stem, case) for path in sorted(FOLDER.glob("*.toml")) for case in
 def test_case(rule_id: str, case: dict[str, Any]) -> None:
     assert not case.keys() - KEYS, "words that no case knows"
     facts = facts_of(case["base"], **{key: case[key] for key in ("set", "also", "unknown", "absent") if key in case})
-    rules = load_rules()
-    run = engine.run_rule(rules[rule_id], facts)
+    rules, policy = load_rules(policy="policy" in case), _policy(case)
+    run = engine.run_rule(rules[rule_id], facts, policy)
     assert run.error == ""
-    report = engine.judge(facts, rules, source=Source(kind=SourceKind.FACTS))
+    report = engine.judge(facts, rules, source=Source(kind=SourceKind.FACTS), policy=policy)
     assert not [check for check in report.checks if check.outcome is Outcome.ERROR]
     check = next(check for check in report.checks if check.rule == rule_id)
     own = [finding for finding in report.findings if finding.rule == rule_id]
@@ -57,6 +62,12 @@ def test_case(rule_id: str, case: dict[str, Any]) -> None:
     if case["expect"] in ("fail", "note"):
         assert {"message", "messages"} & case.keys(), "a message that nobody asserts goes wrong unseen"
     _compare(case, own, check.reason, report)
+
+
+def _policy(case: dict[str, Any]) -> Policy:
+    if "policy" not in case:
+        return NOTHING_ASKED
+    return of_table(case["policy"], load_rules(policy=True), source="gpudoctor.toml").on(dt.date(2027, 1, 15))
 
 
 def _compare(case: dict[str, Any], own: list[Finding], reason: str, report: Report) -> None:
@@ -83,18 +94,20 @@ def _compare(case: dict[str, Any], own: list[Finding], reason: str, report: Repo
     assert {key: seen[key] for key in expected} == expected
 
 
-@pytest.mark.parametrize("rule_id", load_rules())
+@pytest.mark.parametrize("rule_id", load_rules(policy=True))
 def test_each_rule_has_cases(rule_id: str) -> None:
     path = FOLDER / f"{rule_id}.toml"
     assert path.exists(), "a rule without a case file"
     outcomes = {case["expect"] for case in _cases(path)}
-    fires = "note" if load_rules()[rule_id].severity is Severity.NOTE else "fail"
+    fires = "note" if load_rules(policy=True)[rule_id].severity is Severity.NOTE else "fail"
     assert fires in outcomes, "nothing shows that it fires"
+    rule = load_rules(policy=True)[rule_id]
+    assert (area_of(rule) == POLICY) == bool(rule.asks), "rules that ask, and only they, stand in the folder policy"
     assert outcomes & ({"skip"} if fires == "note" else {"pass"}), "nothing shows that it keeps quiet"
 
 
 def test_each_case_file_belongs_to_a_rule() -> None:
-    assert {path.stem for path in FOLDER.glob("*.toml")} == set(load_rules())
+    assert {path.stem for path in FOLDER.glob("*.toml")} == set(load_rules(policy=True))
 
 
 def test_names_of_cases_tell_them_apart() -> None:
@@ -102,9 +115,9 @@ def test_names_of_cases_tell_them_apart() -> None:
     assert len(names) == len(set(names))
 
 
-@pytest.mark.parametrize("rule_id", load_rules())
+@pytest.mark.parametrize("rule_id", load_rules(policy=True))
 def test_rule_is_documented(rule_id: str) -> None:
-    doc = load_rules()[rule_id].doc
+    doc = load_rules(policy=True)[rule_id].doc
     summary, _, rest = doc.partition("\n\n")
     assert summary.endswith(".") and "\n" not in summary
     assert rest.startswith("Why it matters: ") and "\nHow to fix: " in rest

@@ -25,7 +25,7 @@ SHOWN = re.compile(r"(<!-- run: gpudoctor (?P<arguments>.*) -->\n```text\n)(?P<o
 
 def pages() -> dict[str, str]:
     """Return the text of each page by file name."""
-    rules = load_rules()
+    rules = load_rules(policy=True)
     made = {f"{rule.id}.md": rule_page.render(rule) for rule in rules.values()}
     return {INDEX: rule_page.index(rules.values()), **made}
 

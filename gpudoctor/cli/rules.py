@@ -23,7 +23,7 @@ def rules(
     from gpudoctor.report import rule_page
     from gpudoctor.rules.registry import load_rules
 
-    known = load_rules()
+    known = load_rules(policy=True)
     if rule_id is None:
         width = max(map(len, known))
         put("".join(f"{name.ljust(width)}  {rule_page.summary(found)}\n" for name, found in known.items()))

@@ -63,6 +63,15 @@ class CheckOut(Struct, frozen=True, kw_only=True):
     reason: str
 
 
+class PolicyOut(Struct, frozen=True, kw_only=True):
+    """What the machine was held against."""
+
+    source: str
+    """File; empty where all came from the command line."""
+    asks: dict[str, str]
+    """What is asked, by key."""
+
+
 class ReportOut(Struct, frozen=True, kw_only=True):
     """The whole report."""
 
@@ -72,6 +81,7 @@ class ReportOut(Struct, frozen=True, kw_only=True):
     """Date of each compatibility table."""
     source: SourceOut
     expect: Literal["gpu", "cpu", "any"]
+    policy: PolicyOut | None = None
     verdict: Literal["ok", "warnings", "errors", "unknown"]
     answered: bool
     """Whether the facts tell if the machine can do what `expect` asks."""
@@ -89,6 +99,9 @@ def render(report: Report) -> str:
         "tables": report.tables,
         "source": {"kind": report.source.kind.value, "names": [encodable(name) for name in report.source.names]},
         "expect": report.expect.value,
+        "policy": None
+        if report.policy is None
+        else {"source": encodable(report.policy.source), "asks": report.policy.asks},
         "verdict": report.verdict.value,
         "answered": report.answered,
         "summary": report.summary,

@@ -25,6 +25,8 @@ def render(rule: Rule) -> str:
         f"- Breaks: {rule.breaks.label if rule.breaks is not None else 'nothing'}",
         f"- A cause of its own only while these work: {needs}",
     ]
+    if rule.asks:
+        lines.append(f"- Only where a policy asks for it: {rule.asks}")
     if rule.former_ids:
         lines.append(f"- Former ids: {', '.join(rule.former_ids)}")
     body = rule.doc.split("\n", 1)[1].strip() if "\n" in rule.doc else ""

@@ -52,6 +52,8 @@ class Rule(Struct, frozen=True, kw_only=True):
     check: Check
     doc: str
     former_ids: tuple[str, ...]
+    asks: str = ""
+    """Key of the policy whose value the rule is given as its last argument; without such a value it is not run."""
 
     def finding(
         self,
@@ -90,10 +92,12 @@ def rule(
     scope: Scope = Scope.MACHINE,
     variants: Mapping[str, str] | None = None,
     former_ids: tuple[str, ...] = (),
+    asks: str = "",
 ) -> Callable[[Check], Rule]:
     """Turn a function of (rule, facts), or (rule, facts, GPU) by scope, into a rule; its name with hyphens is the id.
 
     message and variants are templates with named values; variants hold further wordings of the same fault.
+    asks: the function is given what the policy asks under this key as well.
     """
 
     def wrap(check: Check) -> Rule:
@@ -101,26 +105,33 @@ def rule(
             id=check.__name__.replace("_", "-"),
             severity=severity,
             breaks=breaks,
-            # Without a GPU everything above is moot; a rule need not say so.
-            needs=needs if breaks is Capability.HARDWARE else (Capability.HARDWARE, *needs),
+            # Without a GPU everything above is moot; a rule need not say so. What a policy asks need not be of a GPU.
+            needs=needs if breaks is Capability.HARDWARE or asks else (Capability.HARDWARE, *needs),
             message=message,
             variants=dict(variants or {}),
             scope=scope,
             check=check,
             doc=inspect.cleandoc(check.__doc__ or ""),
             former_ids=former_ids,
+            asks=asks,
         )
 
     return wrap
 
 
+POLICY = "policy"
+
+
 @functools.cache
-def load_rules() -> Mapping[str, Rule]:
-    """Return all rules by id, sorted by id. Raises RuleDefinitionError at the first contradiction."""
+def load_rules(*, policy: bool = False) -> Mapping[str, Rule]:
+    """Return all rules by id, sorted by id. Raises RuleDefinitionError at the first contradiction.
+
+    policy: with those that hold a machine against what a policy asks; without one they cannot find anything.
+    """
     rules: dict[str, Rule] = {}
     package = importlib.import_module("gpudoctor.rules")
     for area in pkgutil.iter_modules(package.__path__, "gpudoctor.rules."):
-        if not area.ispkg:
+        if not area.ispkg or (area.name.endswith(f".{POLICY}") and not policy):
             continue
         folder = importlib.import_module(area.name)
         for module in pkgutil.iter_modules(folder.__path__, f"{area.name}."):

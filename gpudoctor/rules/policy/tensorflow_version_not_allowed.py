@@ -1,0 +1,35 @@
+"""tensorflow-version-not-allowed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gpudoctor.facts.model import Facts
+from gpudoctor.findings import Severity
+from gpudoctor.rules.policy._asked import another_machine, version_outside
+from gpudoctor.rules.registry import Draft, Rule, rule
+
+KEY = "tensorflow"
+
+
+@rule(
+    Severity.ERROR,
+    asks=KEY,
+    message="TensorFlow is {have}, and the policy asks for {need}",
+    variants={"absent": "TensorFlow is not there, and the policy asks for {need}"},
+)
+def tensorflow_version_not_allowed(self: Rule, facts: Facts, asked: str) -> Iterator[Draft]:
+    """TensorFlow has a version that the policy does not allow.
+
+    Why it matters: another TensorFlow needs another CUDA and cuDNN, and may give other numbers.
+    How to fix: install a version that the policy allows into the environment that runs the training.
+    """
+    have = version_outside(facts.tensorflow.version, asked)
+    if have is not None:
+        yield self.finding(
+            ("tensorflow.version",),
+            variant=None if have else "absent",
+            remedies=(another_machine(KEY),),
+            have=have,
+            need=asked,
+        )

@@ -1,0 +1,65 @@
+"""The report in a word and a sentence, and whether the facts tell what the user wants to know."""
+
+from __future__ import annotations
+
+from gpudoctor.facts.model import Facts, Known
+from gpudoctor.findings import Expect, Finding, Role, Severity, SourceKind, Verdict
+from gpudoctor.rules.observed import computed_on, working_gpu_devices
+
+
+def is_answered(facts: Facts, expect: Expect, kind: SourceKind = SourceKind.LIVE) -> bool:
+    """Whether the facts tell if the machine can do what the user expects of it."""
+    if kind is SourceKind.TEXT:
+        return _is_told(facts, expect)
+    started = facts.tensorflow.run.get() is not None
+    if expect is Expect.GPU:
+        if started:
+            return bool(working_gpu_devices(facts))
+        seen = (facts.driver.cuda_device_count.get() or 0) > 0 or (facts.driver.nvml_device_count.get() or 0) > 0
+        return seen and facts.tensorflow.version.get() is not None
+    return started or facts.tensorflow.version.get() is not None or facts.host.os.get() is not None
+
+
+def _is_told(facts: Facts, expect: Expect) -> bool:
+    """Whether a text tells anything, and leaves no GPU out without a reason."""
+    listed = facts.tensorflow.devices.get()
+    if listed is not None and expect is Expect.GPU:
+        return any(device.kind == "GPU" for device in listed)
+    told = bool(facts.tensorflow.events.get()) or bool(facts.gpus) or listed is not None
+    groups = (facts.driver, facts.training, facts.libraries)
+    return told or any(isinstance(getattr(group, name), Known) for group in groups for name in group.__struct_fields__)
+
+
+def verdict_of(findings: list[Finding], answered: bool) -> Verdict:
+    """Return the verdict; what is not answered is unknown, unless an error is."""
+    worst = max((finding.severity for finding in findings), default=Severity.NOTE)
+    if worst is Severity.ERROR:
+        return Verdict.ERRORS
+    if not answered:
+        return Verdict.UNKNOWN
+    return Verdict.WARNINGS if worst is Severity.WARNING else Verdict.OK
+
+
+def summarise(
+    findings: list[Finding], facts: Facts, verdict: Verdict, expect: Expect, *, kind: SourceKind, unread: list[str]
+) -> str:
+    """Return one sentence. unread: rules of the policy that could not tell."""
+    roots = [item for item in findings if item.role is Role.ROOT_CAUSE and item.severity >= Severity.WARNING]
+    if roots:
+        count = len(roots)
+        what = {1: "one root cause"}.get(count, f"{count} root causes")
+        return f"{what}: {'; '.join(dict.fromkeys(item.rule for item in roots))}"
+    if unread:
+        return f"no fault found, but it could not be told whether this is what the policy asks for: {', '.join(unread)}"
+    if verdict is Verdict.UNKNOWN:
+        listed = facts.tensorflow.devices.get()
+        if listed is not None and not any(device.kind == "GPU" for device in listed):
+            return "TensorFlow lists no GPU, and no check explains why"
+        if kind is SourceKind.TEXT:
+            return "nothing in the text tells what is wrong"
+        return "no fault found, but too little could be read to tell"
+    if facts.tensorflow.run.get() is None:
+        return "no fault found; TensorFlow was not started" if kind is not SourceKind.TEXT else "no fault in the text"
+    names = sorted(device for device, right in computed_on(facts).items() if right)
+    where = [name for name in names if name.startswith("GPU")] if expect is Expect.GPU else names
+    return f"no fault found; TensorFlow computes on {', '.join(where)}" if where else "no fault found"
