@@ -7,6 +7,7 @@ from gpudoctor.facts.model import Api, ApiAnswer, Facts, FactUnavailable, Known
 NVML_DRIVER_NOT_LOADED = 9
 NVML_LIBRARY_MISMATCH = 18
 CUDA_SYSTEM_DRIVER_MISMATCH = 803
+CUDA_COMPAT_NOT_SUPPORTED = 804
 
 
 def outcome(answer: ApiAnswer | None) -> Api | None:

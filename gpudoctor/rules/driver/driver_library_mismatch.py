@@ -45,6 +45,8 @@ def driver_library_mismatch(self: Rule, facts: Facts) -> Iterator[Draft]:
     refused = failed_with(driver.nvml.get(), NVML_LIBRARY_MISMATCH) or failed_with(
         driver.cuda_init.get(), CUDA_SYSTEM_DRIVER_MISMATCH
     )
+    if driver.libcuda_kind.get() is LibcudaKind.COMPAT and outcome(driver.nvml.get()) is Api.OK:
+        return  # the driver is of one version, and refuses a libcuda that is not its own: driver-too-old-for-cuda
     started = Api.OK in (outcome(driver.nvml.get()), outcome(driver.cuda_init.get()))
     differ = module is not None and library is not None and module != library
     if not refused and (not differ or started or outcome(driver.cuda_init.require()) is not Api.ERROR):

@@ -6,13 +6,21 @@ from collections.abc import Iterator
 
 from gpudoctor import compat
 from gpudoctor.facts.model import Facts, Known, LibcudaKind
-from gpudoctor.findings import Capability, Confidence, Severity
+from gpudoctor.findings import Applicability, Capability, Confidence, Remedy, Severity
 from gpudoctor.rules.driver._install import install_driver, os_of
+from gpudoctor.rules.driver._state import CUDA_COMPAT_NOT_SUPPORTED, CUDA_SYSTEM_DRIVER_MISMATCH, failed_with
 from gpudoctor.rules.libraries._stack import cuda_of, is_inferred
 from gpudoctor.rules.observed import seen_gpu_devices
 from gpudoctor.rules.python._state import events, seen
 from gpudoctor.rules.registry import Draft, Rule, rule
 from gpudoctor.rules.tensorflow._install import tensorflow_that_fits
+
+WITHOUT_COMPAT = Remedy(
+    summary="Take the folder compat of the CUDA toolkit out of LD_LIBRARY_PATH and of the loader's configuration: the "
+    "driver's own libcuda serves CUDA up to its version. Compat libraries are for data-centre GPUs.",
+    commands=("echo $LD_LIBRARY_PATH", "ldconfig -p | grep libcuda.so"),
+    applicability=Applicability.MANUAL,
+)
 
 
 @rule(
@@ -38,7 +46,7 @@ def driver_too_old_for_cuda(self: Rule, facts: Facts) -> Iterator[Draft]:
     one major release of CUDA an older driver is enough (minor-version compatibility), and that is counted here.
     How to fix: update the driver, or install a TensorFlow that is built with an older CUDA.
     """
-    told = tuple(_from_log(self, facts))
+    told = tuple(_from_log(self, facts)) or tuple(_refused_compat(self, facts))
     if told:
         yield from told
         return
@@ -76,6 +84,19 @@ def _forward_compatible(facts: Facts, cuda: str) -> bool:
     if facts.driver.libcuda_kind.get() is not LibcudaKind.COMPAT or serves is None:
         return False
     return compat.cuda_release(serves)[0] >= compat.cuda_release(cuda)[0]
+
+
+def _refused_compat(self: Rule, facts: Facts) -> Iterator[Draft]:
+    """Find a compat libcuda that is loaded and that this GPU or driver refuses, though the driver itself is well."""
+    answer = facts.driver.cuda_init.get()
+    refused = failed_with(answer, CUDA_COMPAT_NOT_SUPPORTED) or failed_with(answer, CUDA_SYSTEM_DRIVER_MISMATCH)
+    if not refused or facts.driver.libcuda_kind.get() is not LibcudaKind.COMPAT:
+        return
+    yield self.finding(
+        ("driver.cuda_init", "driver.libcuda_file", "driver.libcuda_kind", "driver.version"),
+        variant="compat",
+        remedies=(WITHOUT_COMPAT, *install_driver(facts)),
+    )
 
 
 def _from_log(self: Rule, facts: Facts) -> Iterator[Draft]:

@@ -52,6 +52,8 @@ def gpu_exclusive_or_mig(self: Rule, facts: Facts) -> Iterator[Draft]:
     for index, gpu in enumerate(facts.gpus):
         mode, mig = gpu.compute_mode.get(), gpu.mig.get()
         others = [item for item in gpu.processes.get() or () if item.kind is ProcessKind.COMPUTE]
+        if gpu.visible.get() is False and any(other.visible.get() for other in facts.gpus):
+            mode = None  # of another program, as on a cluster
         paths: tuple[str | Evidence, ...] = (f"gpus[{index}].compute_mode", f"gpus[{index}].processes", *seen(told))
         if mode == PROHIBITED:
             yielded = True

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from gpudoctor.facts.model import Facts, Known
 from gpudoctor.findings import Applicability, Confidence, Remedy, Severity
+from gpudoctor.rules.observed import working_gpu_devices
 from gpudoctor.rules.python._state import events, seen
 from gpudoctor.rules.registry import Draft, Rule, rule
 
@@ -40,7 +41,8 @@ def mixed_gpus(self: Rule, facts: Facts) -> Iterator[Draft]:
         yield self.finding(
             seen(left_out),
             variant="left-out",
-            severity=Severity.WARNING,
+            # A small card for the display beside one that computes is how many machines are built.
+            severity=Severity.NOTE if working_gpu_devices(facts) else Severity.WARNING,
             remedies=(SAME_ORDER,),
             count=left_out[0].parameters.get("count", "few"),
             minimum=left_out[0].parameters.get("minimum", "more"),

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from gpudoctor.facts.model import Facts, Gpu
 from gpudoctor.findings import Applicability, Capability, Confidence, Remedy, Severity
+from gpudoctor.rules.gpu._code import is_hidden
 from gpudoctor.rules.registry import Draft, Rule, Scope, rule
 
 # NVML's clocks event reasons. A power cap alone at full load is how every GPU works.
@@ -46,6 +47,8 @@ def thermal_or_power_throttle(self: Rule, _: Facts, gpu: Gpu) -> Iterator[Draft]
         ("gpu.throttle_reasons", "gpu.temperature_celsius", "gpu.utilization_percent", "gpu.clock_sm_mhz",
          "gpu.clock_sm_max_mhz"),
         variant=None if heat else "power",
+        # What another program's GPU goes through is worth a word, no more.
+        severity=Severity.NOTE if is_hidden(gpu) else None,
         confidence=Confidence.CERTAIN if load is not None else Confidence.LIKELY,
         remedies=(COOL,),
         gpu=gpu.name.get() or "the GPU",

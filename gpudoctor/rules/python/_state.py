@@ -66,6 +66,13 @@ def package(facts: Facts, name: str) -> Package | None:
     return next((item for item in facts.python.packages.get() or () if item.name == name), None)
 
 
+def resolved_by_conda(facts: Facts, *names: str) -> bool:
+    """Whether conda installed TensorFlow and these packages: its builds differ from the wheels, and it fits them."""
+    wanted = (facts.tensorflow.distribution.get() or "tensorflow", *names)
+    found = [package(facts, name) for name in wanted]
+    return all(item is not None and item.installer == "conda" for item in found)
+
+
 def conflict(facts: Facts, *names: str) -> Conflict | None:
     """Return TensorFlow's own requirement of one of these packages, if it does not hold."""
     for item in facts.python.conflicts.get() or ():

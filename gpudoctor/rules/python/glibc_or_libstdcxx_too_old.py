@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from gpudoctor import compat
 from gpudoctor.facts.model import Absent, Facts
 from gpudoctor.findings import Applicability, Capability, Confidence, Remedy, Severity
-from gpudoctor.rules.python._state import events, failed_import, imported, seen
+from gpudoctor.rules.python._state import events, failed_import, imported, resolved_by_conda, seen
 from gpudoctor.rules.python._wheels import platform_of
 from gpudoctor.rules.registry import Draft, Rule, rule
 from gpudoctor.rules.tensorflow._install import tensorflow_that_fits
@@ -65,6 +65,8 @@ def glibc_or_libstdcxx_too_old(self: Rule, facts: Facts) -> Iterator[Draft]:
             evidence, variant="musl", severity=severity, confidence=Confidence.LIKELY, remedies=(NO_MUSL,)
         )
         return
+    if resolved_by_conda(facts):
+        return  # built for an older C library than the wheels
     version = compat.newest_release() if absent else facts.tensorflow.version.require()
     need = compat.wheel(version, "tensorflow", platform_of(facts)).glibc
     if not libc.startswith("glibc ") or not need:

@@ -26,6 +26,8 @@ FIRST_WITH_KERAS_3 = "2.16"
 # Seen: 2.15 works with Keras 3, which then is tf.keras, though its metadata forbid it; 2.14 fails.
 FIRST_THAT_BEARS_KERAS_3 = "2.15"
 KERAS_3 = "3.0"
+# Before, Keras is a part of TensorFlow, whatever package of that name there is and whatever the metadata ask for.
+FIRST_WITH_KERAS_APART = "2.6"
 LEGACY = "TF_USE_LEGACY_KERAS"
 # Messages of a program, or of a saved model, that was written for another Keras than the one that is there.
 OTHER_GENERATION = ("keras-generations", "keras-arguments", "keras-import-name", "keras-saved-model")
@@ -69,7 +71,7 @@ def keras_version_mismatch(self: Rule, facts: Facts) -> Iterator[Draft]:
     logged = list(_from_log(self, facts))
     yield from logged
     version = facts.tensorflow.version.require()
-    if logged:
+    if logged or older(version, FIRST_WITH_KERAS_APART):
         return
     facts.python.packages.require()
     legacy = at_least(version, FIRST_WITH_KERAS_3) and facts.tensorflow.keras_generation.get() == 2  # noqa: PLR2004

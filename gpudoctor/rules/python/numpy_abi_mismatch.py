@@ -15,6 +15,7 @@ from gpudoctor.rules.python._state import (
     imported,
     older,
     package,
+    resolved_by_conda,
     seen,
     told,
 )
@@ -46,6 +47,7 @@ def numpy_abi_mismatch(self: Rule, facts: Facts) -> Iterator[Draft]:
     """
     numpy, version = package(facts, "numpy"), facts.tensorflow.version.get()
     broken = numpy is not None and older(version, FIRST_WITH_NUMPY_2) and at_least(numpy.version, NUMPY_2)
+    broken = broken and not resolved_by_conda(facts, "numpy")
     declared = conflict(facts, "numpy")
     logged = () if imported(facts) else _printed(facts, suspect=broken or declared is not None)
     if not logged:

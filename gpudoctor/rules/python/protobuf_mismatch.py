@@ -16,6 +16,7 @@ from gpudoctor.rules.python._state import (
     imported,
     older,
     package,
+    resolved_by_conda,
     seen,
     told,
 )
@@ -74,6 +75,8 @@ def protobuf_mismatch(self: Rule, facts: Facts) -> Iterator[Draft]:
 
 def _need(facts: Facts, version: str, protobuf: str, declared: Conflict | None) -> str | None:
     """Return what TensorFlow needs where this protobuf is known to break it."""
+    if resolved_by_conda(facts, "protobuf"):
+        return None  # its TensorFlow 2.10 and 2.11 are built for protobuf 4
     if older(version, FIRST_WITH_PROTOBUF_4) and at_least(protobuf, PROTOBUF_4):
         pure = (facts.python.environment.get() or {}).get(PURE_PYTHON) == "python"
         return None if pure else declared.specifier if declared else "below 3.20"

@@ -71,7 +71,9 @@ def _providers(self: Rule, facts: Facts) -> Iterator[Draft]:
             continue
         mixed = len({item.version for item in items}) > 1
         severity = Severity.ERROR if failed_import(facts) or (mixed and not imported(facts)) else Severity.WARNING
-        works = imported(facts) and not mixed
+        # Of one release these two hold the same files, from 2.1 on.
+        same = {item.name for item in items} == {"tensorflow", "tensorflow-gpu"} and not failed_import(facts)
+        works = (imported(facts) or same) and not mixed
         yield self.finding(
             (*told(*items), "tensorflow.distribution", "tensorflow.run"),
             severity=Severity.NOTE if works else severity,
