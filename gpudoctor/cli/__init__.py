@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import sys
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -14,20 +16,12 @@ from gpudoctor.cli.data import data_app
 from gpudoctor.cli.explain import explain
 from gpudoctor.cli.fast import Command, Group
 from gpudoctor.cli.output import hold_standard_descriptors
+from gpudoctor.cli.plan import plan
 from gpudoctor.cli.rules import rules
 from gpudoctor.cli.snapshot import snapshot
+from gpudoctor.cli.tables import tables_app, use_tables_of_environment
 
-app = typer.Typer(
-    name="gpudoctor",
-    cls=Group,
-    help="Tell why TensorFlow or Keras does not use the NVIDIA GPU, and how to mend it.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-)
-for command in (check, explain, snapshot, rules, bench):
-    app.command(cls=Command)(command)
-app.add_typer(data_app, name="data")
+COMMANDS = (check, explain, plan, snapshot, rules, bench)
 
 
 def _version(value: bool) -> None:
@@ -36,17 +30,39 @@ def _version(value: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _root(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
     """Tell why TensorFlow or Keras does not use the NVIDIA GPU, and how to mend it."""
+    use_tables_of_environment()
+
+
+def _typer(commands: tuple[Callable[..., None], ...]) -> typer.Typer:
+    found = typer.Typer(
+        name="gpudoctor",
+        cls=Group,
+        help="Tell why TensorFlow or Keras does not use the NVIDIA GPU, and how to mend it.",
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+    )
+    found.callback()(_root)
+    for command in commands:
+        found.command(cls=Command)(command)
+    return found
+
+
+app = _typer(COMMANDS)
+app.add_typer(data_app, name="data")
+app.add_typer(tables_app, name="tables")
 
 
 def main() -> None:
     """Entry point of the command `gpudoctor`."""
     hold_standard_descriptors()
     gc.set_threshold(100_000)  # it lives for a moment and makes little garbage: collecting costs more than it frees
-    app()
+    # To look at the options of every command takes as long as a small check: only those of the one that is meant.
+    named = tuple(command for command in COMMANDS if command.__name__ in sys.argv[1:2])
+    (_typer(named) if named else app)()

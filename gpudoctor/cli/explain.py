@@ -12,7 +12,7 @@ import typer
 
 from gpudoctor.cli.options import FailOn, Format, OutputOption
 from gpudoctor.cli.output import put, usage_error
-from gpudoctor.cli.reports import deliver, exit_status, judge_facts
+from gpudoctor.cli.reports import deliver, exit_status
 from gpudoctor.findings import Expect, Source, SourceKind
 
 if TYPE_CHECKING:
@@ -72,8 +72,8 @@ def explain(  # noqa: PLR0913 (one argument for each option)
     if with_machine:
         facts = _with_machine(facts)
     source = Source(kind=SourceKind.TEXT, names=tuple(_name(file) for file in files))
-    deliver(facts, source, expect, shown=format, outputs=output or [], verbose=verbose)
-    status = exit_status(judge_facts(facts, source, expect), fail_on)
+    report = deliver(facts, source, expect, shown=format, outputs=output or [], verbose=verbose)
+    status = exit_status(report, fail_on)
     raise typer.Exit(0 if fail_on is FailOn.NEVER else status)
 
 
