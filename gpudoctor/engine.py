@@ -202,8 +202,9 @@ def _tie(findings: list[Finding], rules: Mapping[str, Rule], *, only_gpu: bool) 
         broken, own = breaks(cause), breaks(finding)
         if cause.severity is not Severity.ERROR or broken is None or broken not in rules[finding.rule].needs:
             return False
-        # A rule that breaks nothing only tells something: it stands on its own.
-        lower = (own is not None and broken < own) or bool(rules[finding.rule].asks)
+        # What breaks nothing stands on its own, but for the needs that it names: each rule needs the hardware.
+        named = broken is not Capability.HARDWARE or bool(rules[finding.rule].asks)
+        lower = broken < own if own is not None else named
         same_gpu = cause.gpu is None or finding.gpu is None or cause.gpu == finding.gpu
         # A fault of one GPU explains nothing about the machine as a whole while there are others.
         return lower and same_gpu and (only_gpu or finding.gpu is not None or cause.gpu is None)
