@@ -18,7 +18,6 @@ from gpudoctor.cli.fast import Command, Group
 from gpudoctor.cli.output import hold_standard_descriptors
 from gpudoctor.cli.rules import rules
 from gpudoctor.cli.snapshot import snapshot
-from gpudoctor.cli.tables import tables_app, use_tables_of_environment
 
 COMMANDS = (check, explain, snapshot, rules, bench)
 
@@ -35,7 +34,6 @@ def _root(
     ] = False,
 ) -> None:
     """Tell why TensorFlow or Keras does not use the NVIDIA GPU, and how to mend it."""
-    use_tables_of_environment()
 
 
 def _typer(commands: tuple[Callable[..., None], ...]) -> typer.Typer:
@@ -55,7 +53,6 @@ def _typer(commands: tuple[Callable[..., None], ...]) -> typer.Typer:
 
 app = _typer(COMMANDS)
 app.add_typer(data_app, name="data")
-app.add_typer(tables_app, name="tables")
 
 
 def main() -> None:
