@@ -136,7 +136,7 @@ class TestExamples:
     def test_where_pip_cannot_provide_cuda_it_says_so(self) -> None:
         stack = stack_of(newest_tensorflow(linux("8.6", "450.80.02", "3.8")))
         assert (stack.provided_by, stack.requirements) == (
-            Provider.SYSTEM,
+            Provider.CONDA,
             ("tensorflow==2.7.4", "numpy<2"),
         )
         assert stack.manual == (

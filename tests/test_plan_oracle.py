@@ -13,7 +13,8 @@ from gpudoctor import compat
 from gpudoctor.compat import GpuCode, Os
 from gpudoctor.compat.bundle import read_bytes
 from gpudoctor.plan import Machine, newest_tensorflow
-from gpudoctor.plan.search import Judged, candidates
+from gpudoctor.plan.answer import plan
+from gpudoctor.plan.search import Judged, candidates, every_stack
 
 
 def raw(name: str) -> list[dict[str, Any]]:
@@ -26,6 +27,7 @@ CODE = {(row["tensorflow"], row["package"], row["platform"]): row for row in raw
 FATBINS = raw("fatbins")
 DRIVERS = raw("cuda_drivers")
 BRANCHES = raw("driver_branches")
+FAMILY = {row["compute_capability"]: row["architecture"] for row in raw("gpus")}
 
 
 def numbers(text: str) -> tuple[int, ...]:
@@ -74,8 +76,19 @@ def oracle_cuda(wheel: dict[str, Any]) -> str:
     return "10.1" if wheel["tensorflow"].startswith("2.2.") else "10.0"
 
 
+def oracle_drives(driver: str, cc: str) -> bool:
+    """Whether the driver's branch serves the family, by the rows that name its first and its last branch."""
+    branch = int(driver.split(".", maxsplit=1)[0])
+    family = FAMILY[cc]
+    first = [int(row["branch"]) for row in BRANCHES if family in row.get("first_for", ())]
+    last = [int(row["branch"]) for row in BRANCHES if family in row.get("last_for", ())]
+    return all(branch >= one for one in first) and all(branch <= one for one in last)
+
+
 def oracle_feasible(cc: str, driver: str, python: str, os_name: Os) -> set[str]:
     windows = os_name is Os.WINDOWS
+    if not windows and not oracle_drives(driver, cc):  # Windows numbers are matched to branches with low confidence
+        return set()
     tag = "cp" + python.replace(".", "")
     found = set()
     for wheel in WHEELS:
@@ -133,12 +146,20 @@ def agree(machine: Machine, cc: str, driver: str, python: str) -> None:
     expected = oracle_feasible(cc, driver, python, machine.os)
     judged = [entry for entry in candidates(machine) if isinstance(entry, Judged)]
     assert {entry.wheel.tensorflow for entry in judged if entry.objection is None} == expected
-    plan = newest_tensorflow(machine)
+    answer = plan(machine)
+    assert {stack.tensorflow for stack in answer.stacks} == expected
+    assert {entry.tensorflow for entry in answer.excluded} == set(compat.releases()) - expected
+    agree_on_the_best(machine, expected, python)
+
+
+def agree_on_the_best(machine: Machine, expected: set[str], python: str) -> None:
+    chosen = newest_tensorflow(machine)
+    cc = machine.compute_capabilities[0]
     if not expected:
-        assert plan.stack is None
-        assert len(plan.excluded) == len(list(compat.releases()))
+        assert chosen.stack is None
+        assert len(chosen.excluded) == len(list(compat.releases()))
         return
-    stack = plan.stack
+    stack = chosen.stack
     assert stack is not None
     platform = "win-amd64" if machine.os is Os.WINDOWS else "linux-x86_64"
     by_native = {
@@ -150,7 +171,8 @@ def agree(machine: Machine, cc: str, driver: str, python: str) -> None:
     }
     assert stack.tensorflow == max(by_native or expected, key=compat.version)
     assert stack.pythons_at_hand == (python,)
-    assert not {entry.tensorflow for entry in plan.excluded} & expected
+    assert plan(machine).stacks[0] == stack
+    assert not {entry.tensorflow for entry in chosen.excluded} & expected
 
 
 @given(
@@ -168,3 +190,35 @@ def test_a_better_machine_never_gets_an_older_release(cc: str, driver: str, pyth
     base = rank(Machine(os=Os.LINUX, compute_capabilities=(cc,), driver=driver, pythons=(python,)))
     assert rank(Machine(os=Os.LINUX, compute_capabilities=(cc,), pythons=(python,))) >= base
     assert rank(Machine(os=Os.LINUX, compute_capabilities=(cc,), driver=driver)) >= base
+
+
+def test_every_combination_of_generation_branch_and_python_agrees() -> None:
+    """The whole space, by what tells its points apart: a GPU of each family, each branch, each Python."""
+    for cc in (
+        "3.0",
+        "3.5",
+        "3.7",
+        "5.0",
+        "5.2",
+        "6.0",
+        "6.1",
+        "7.0",
+        "7.5",
+        "8.0",
+        "8.6",
+        "8.9",
+        "9.0",
+        "10.0",
+        "12.0",
+    ):
+        for row in BRANCHES:
+            if row["confidence"] == "low" or int(row["branch"]) < 384:
+                continue
+            driver = f"{row['branch']}.999"
+            machine = Machine(os=Os.LINUX, compute_capabilities=(cc,), driver=driver)
+            feasible, _ = every_stack(machine)
+            seen = {(one.wheel.tensorflow, python) for one in feasible for python in compat.pythons_of(one.wheel)}
+            expected = {
+                (release, python) for python in PYTHONS for release in oracle_feasible(cc, driver, python, Os.LINUX)
+            }
+            assert {pair for pair in seen if pair[1] in PYTHONS} == expected, (cc, driver)

@@ -41,11 +41,13 @@ NAMES = sorted(TYPES)
 
 # What tells the rows of a table apart: two rows with one key would contradict or repeat each other.
 KEYS: dict[str, tuple[str, ...]] = {
+    "conda_cuda": ("platform", "from_tensorflow"),
     "cuda_archs": ("cuda",),
     "cuda_drivers": ("cuda",),
     "cuda_libraries": ("library", "from_cuda"),
     "cuda_pins": ("tensorflow", "package", "extra", "platform"),
     "cudnn": ("first", "cuda_major", "highest_cc"),
+    "docker_images": ("from_tensorflow",),
     "driver_branches": ("branch",),
     "fatbins": ("tensorflow", "package"),
     "gpu_code": ("tensorflow", "package", "platform"),

@@ -30,7 +30,9 @@ LISTS = {
     "native",
     "native_partial",
     "none",
+    "packages",
     "pci_ids",
+    "pip_packages",
     "ptx",
     "ptx_foreign",
     "ptx_known_to_fail",
@@ -40,7 +42,7 @@ LISTS = {
     "tf_keras",
 }
 NAME_LISTS = {"chips", "first_for", "last_for", "other_names"}
-FLAGS = {"ambiguous", "built_in", "cuda_build", "nvidia_runpath", "extra_installs", "required", "tensorrt"}
+FLAGS = {"ambiguous", "built_in", "cuda_build", "nvidia_runpath", "extra_installs", "required", "tensorrt", "works"}
 NUMBERS = {"generation", "cuda_major"}
 
 Cell = str | int | bool | list[str]

@@ -16,10 +16,12 @@ from gpudoctor.cli.data import data_app
 from gpudoctor.cli.explain import explain
 from gpudoctor.cli.fast import Command, Group
 from gpudoctor.cli.output import hold_standard_descriptors
+from gpudoctor.cli.plan import plan
 from gpudoctor.cli.rules import rules
 from gpudoctor.cli.snapshot import snapshot
+from gpudoctor.cli.tables import tables_app, use_tables_of_environment
 
-COMMANDS = (check, explain, snapshot, rules, bench)
+COMMANDS = (check, explain, plan, snapshot, rules, bench)
 
 
 def _version(value: bool) -> None:
@@ -29,11 +31,12 @@ def _version(value: bool) -> None:
 
 
 def _root(
-    version: Annotated[
+    version: Annotated[  # noqa: ARG001 (its callback acts on it)
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
     """Tell why TensorFlow or Keras does not use the NVIDIA GPU, and how to mend it."""
+    use_tables_of_environment()
 
 
 def _typer(commands: tuple[Callable[..., None], ...]) -> typer.Typer:
@@ -53,6 +56,7 @@ def _typer(commands: tuple[Callable[..., None], ...]) -> typer.Typer:
 
 app = _typer(COMMANDS)
 app.add_typer(data_app, name="data")
+app.add_typer(tables_app, name="tables")
 
 
 def main() -> None:

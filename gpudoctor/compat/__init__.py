@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from gpudoctor.compat.bundle import NotCovered, TableError, TableInfo, tables
+from gpudoctor.compat.bundle import NotCovered, TableError, TableInfo, tables, use_folder
 from gpudoctor.compat.drivers import (
     DriverCuda,
     DriverNeed,
     Os,
     branch_of_driver,
     cuda_max_for_driver,
+    driver_branches,
     first_branch_for_architecture,
     last_branch_for_architecture,
     min_driver_for_cuda,
 )
+from gpudoctor.compat.elsewhere import conda_cuda, docker_image
 from gpudoctor.compat.gpucode import CodeAnswer, GpuCode, gpu_code, gpu_code_of_release
-from gpudoctor.compat.gpus import GpuAnswer, compute_capability_of
+from gpudoctor.compat.gpus import GpuAnswer, UnknownGpu, compute_capability_of, family_of, find_gpu
 from gpudoctor.compat.libraries import (
     compiled_cudnn,
     cuda_of_build,
@@ -39,11 +41,12 @@ from gpudoctor.compat.releases import (
     tested_build,
     wheel,
 )
-from gpudoctor.compat.rows import Trust
+from gpudoctor.compat.rows import DriverBranch, Trust
 from gpudoctor.compat.versions import capability, cuda_release, cuda_text, version
 
 __all__ = [
     "CodeAnswer",
+    "DriverBranch",
     "DriverCuda",
     "DriverNeed",
     "GpuAnswer",
@@ -53,11 +56,13 @@ __all__ = [
     "TableError",
     "TableInfo",
     "Trust",
+    "UnknownGpu",
     "and_cuda_pins",
     "branch_of_driver",
     "capability",
     "compiled_cudnn",
     "compute_capability_of",
+    "conda_cuda",
     "cuda_max_for_driver",
     "cuda_of",
     "cuda_of_build",
@@ -67,6 +72,10 @@ __all__ = [
     "cuda_wheels",
     "cudnn_first_without",
     "cudnn_lowest_capability",
+    "docker_image",
+    "driver_branches",
+    "family_of",
+    "find_gpu",
     "first_branch_for_architecture",
     "gpu_code",
     "gpu_code_of_release",
@@ -83,6 +92,7 @@ __all__ = [
     "tables",
     "tables_date",
     "tested_build",
+    "use_folder",
     "version",
     "wheel",
     "wheel_of_library",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pkgutil
+from pathlib import Path
 from typing import Generic, TypeVar, cast
 
 import msgspec
@@ -40,8 +41,20 @@ class Table(Struct, Generic[R], frozen=True, forbid_unknown_fields=True):
         return self.sources[row.source]
 
 
+_folder: Path | None = None
+"""Where newer tables than the bundled lie."""
+
+
 def read_bytes(name: str) -> bytes:
-    """The raw JSON of a table, from a folder, a wheel or a zip; raises TableError."""
+    """The raw JSON of a table: of the folder in use if it has one, else bundled (folder, wheel or zip).
+
+    Raises TableError.
+    """
+    if _folder is not None and (path := _folder / f"{name}.json").exists():
+        try:
+            return path.read_bytes()
+        except OSError as exc:
+            raise TableError(f"{path}: {exc.strerror or exc}") from exc
     try:
         data = pkgutil.get_data(PACKAGE, f"{name}.json")
     except OSError as exc:
@@ -67,18 +80,53 @@ def _decode(row_type: type[R]) -> Table[R]:
     try:
         table: Table[R] = msgspec.json.decode(read_bytes(name), type=Table[row_type])  # type: ignore[valid-type]
     except msgspec.MsgspecError as exc:
-        raise TableError(f"table {name}: {exc}") from exc
+        raise TableError(f"{place_of(name)}: {exc}") from exc
     if table.schema != SCHEMA or table.name != name:
-        raise TableError(f"table {name}: schema {table.schema} of {table.name!r}, expected {SCHEMA} of {name!r}")
+        have = f"schema {table.schema} of {table.name!r}"
+        raise TableError(f"{place_of(name)}: {have}, expected {SCHEMA} of {name!r}")
     return table
 
 
+def place_of(name: str) -> str:
+    """What an error calls a table: its file where it is not bundled."""
+    path = None if _folder is None else _folder / f"{name}.json"
+    return str(path) if path is not None and path.exists() else f"table {name}"
+
+
+def use_folder(folder: Path) -> tuple[str, ...]:
+    """Use the tables of a folder in place of the bundled ones of the same name, and return their names.
+
+    To be called before any look-up, since answers are remembered. All of them are read and checked now. Raises
+    TableError, which names file and place.
+    """
+    from gpudoctor.compat.validate import check
+
+    global _folder  # noqa: PLW0603 (one program, one set of tables)
+    try:
+        names = sorted(path.stem for path in folder.iterdir() if path.suffix == ".json")
+    except OSError as exc:
+        raise TableError(f"{folder}: {exc.strerror or exc}") from exc
+    unknown = [name for name in names if name not in TYPES]
+    if unknown or not names:
+        what = f"{folder / unknown[0]}.json is no table" if unknown else f"{folder} holds no table"
+        raise TableError(f"{what}; tables are {', '.join(sorted(TYPES))}")
+    _folder = folder
+    _loaded.clear()
+    for name in names:
+        check(name, load(TYPES[name]))
+    return tuple(names)
+
+
 class TableInfo(Struct, frozen=True):
-    """What a report says of a table: its name, the date on which its sources were read, its number of rows."""
+    """What a report says of a table: its name, the date on which its sources were read, its number of rows.
+
+    `sources` are the documents and packages that the rows were read from.
+    """
 
     name: str
     retrieved: str
     rows: int
+    sources: tuple[str, ...] = ()
 
 
 class Head(Struct, frozen=True):
@@ -86,10 +134,11 @@ class Head(Struct, frozen=True):
 
     name: str
     retrieved: str
+    sources: tuple[str, ...]
     rows: tuple[msgspec.Raw, ...]
 
 
 def tables() -> tuple[TableInfo, ...]:
     """Every bundled table by name. The rows are counted and not decoded."""
     heads = (msgspec.json.decode(read_bytes(name), type=Head) for name in sorted(TYPES))
-    return tuple(TableInfo(head.name, head.retrieved, len(head.rows)) for head in heads)
+    return tuple(TableInfo(head.name, head.retrieved, len(head.rows), head.sources) for head in heads)

@@ -140,6 +140,11 @@ def _windows_cuda_max(driver: str) -> DriverCuda | None:
     return DriverCuda(driver, row.branch, f"{major}.{minor}", row.confidence, table.source_of(row))
 
 
+def driver_branches() -> tuple[DriverBranch, ...]:
+    """Every branch of the tables, newest first."""
+    return tuple(sorted(load(DriverBranch).rows, key=lambda row: int(row.branch), reverse=True))
+
+
 def cuda_max_for_driver(driver: str, os: Os) -> DriverCuda:
     """The highest CUDA release that `driver` serves; raises NotCovered.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from functools import cache
 
@@ -10,6 +11,19 @@ from msgspec import Struct
 from gpudoctor.compat.bundle import NotCovered, load
 from gpudoctor.compat.rows import Gpu, Trust
 from gpudoctor.compat.versions import capability
+
+# "RTX5090", "GTX 1080Ti" and "A100-SXM4" as the words that names are made of.
+WORD = re.compile(r"[a-z]+|\d+(?:\.\d+)?")
+CAPABILITY = re.compile(r"\d{1,2}\.\d|(?:sm|compute)_\d{2,3}")
+NEAR, CLOSE = 3, 0.8
+
+
+class UnknownGpu(NotCovered):
+    """What a user called a GPU fits none, or several kinds; `near` are names that they may have meant."""
+
+    def __init__(self, reason: str, near: tuple[str, ...]) -> None:
+        super().__init__(reason)
+        self.near = near
 
 
 class GpuAnswer(Struct, frozen=True):
@@ -94,3 +108,76 @@ def compute_capability_of(name: str | None, pci_id: str | None = None) -> GpuAns
     if not rows:
         raise NotCovered(f"GPU {name!r} is not in the tables of {load(Gpu).retrieved}")
     return _answer(rows, name)
+
+
+@cache
+def _families() -> dict[str, str]:
+    return {row.compute_capability: row.architecture for row in load(Gpu).rows}
+
+
+def family_of(compute_capability: str) -> str:
+    """The family of GPUs with a compute capability: "Maxwell" for "5.0"; raises NotCovered."""
+    major, minor = capability(compute_capability)
+    found = _families().get(f"{major}.{minor}")
+    if found is None:
+        raise NotCovered(f"compute capability {compute_capability} is not in the tables of {load(Gpu).retrieved}")
+    return found
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(WORD.findall(text.casefold()))
+
+
+def _holds(name: tuple[str, ...], part: tuple[str, ...]) -> bool:
+    """Whether the words of a part stand side by side in a name."""
+    return any(name[start : start + len(part)] == part for start in range(len(name) - len(part) + 1))
+
+
+def find_gpu(text: str) -> GpuAnswer:
+    """A GPU as people call it: a name or a part of one ("940M", "RTX5090"), or a compute capability ("8.6").
+
+    A part counts where all GPUs that have it in their name have one compute capability. Raises UnknownGpu.
+    """
+    plain = _plain(text)
+    if CAPABILITY.fullmatch(plain):
+        return _of_capability(plain)
+    exact = _by_name().get(plain)
+    words = _words(plain)
+    same = [rows for name, rows in _by_name().items() if _words(name) == words]
+    rows = exact or [row for found in same for row in found]
+    if not rows and words:
+        rows = [row for name, found in _by_name().items() if _holds(_words(name), words) for row in found]
+    if not rows:
+        raise UnknownGpu(f"GPU {text!r} is not in the tables of {load(Gpu).retrieved}", _near(plain))
+    try:
+        return _answer(rows, text)
+    except NotCovered as exc:
+        one_each = {row.compute_capability: row.name for row in reversed(rows)}
+        names = tuple(dict.fromkeys(one_each.values()))
+        raise UnknownGpu(str(exc), names if len(names) > 1 else ()) from exc
+
+
+def _of_capability(text: str) -> GpuAnswer:
+    major, minor = capability(text)
+    plain = f"{major}.{minor}"
+    try:
+        family = family_of(plain)
+    except NotCovered:
+        family = ""
+    rows = [row for row in load(Gpu).rows if row.compute_capability == plain]
+    return GpuAnswer("", plain, family, None, Trust.HIGH, load(Gpu).source_of(rows[0]) if rows else "the rules alone")
+
+
+def _near(plain: str) -> tuple[str, ...]:
+    """Names that a misspelt one may have meant, the nearest first; people leave out the maker's first word."""
+    import difflib  # only a misspelt name needs it
+
+    names = {" ".join(_words(name)): rows[0].name for name, rows in _by_name().items()}
+    wanted = " ".join(_words(plain))
+    scores: dict[str, float] = {}
+    for start in ("", "geforce ", "tesla ", "quadro "):
+        matcher = difflib.SequenceMatcher(b=start + wanted)
+        for key in difflib.get_close_matches(start + wanted, names, NEAR, CLOSE):
+            matcher.set_seq1(key)
+            scores[key] = max(matcher.ratio(), scores.get(key, 0))
+    return tuple(names[key] for key in sorted(scores, key=scores.__getitem__, reverse=True)[:NEAR])

@@ -231,12 +231,33 @@ class LibraryUse(Row, frozen=True, kw_only=True):
     to_tensorflow: str = ""
 
 
+class CondaCuda(Row, frozen=True, kw_only=True):
+    """Packages of conda-forge, and of pip beside them, that provide CUDA for TensorFlow releases on a platform."""
+
+    platform: str
+    from_tensorflow: str
+    to_tensorflow: str
+    packages: tuple[str, ...]
+    pip_packages: tuple[str, ...] = ()
+
+
+class DockerImage(Row, frozen=True, kw_only=True):
+    """Whether the image tensorflow/tensorflow:RELEASE-gpu of some releases is known to use a GPU."""
+
+    from_tensorflow: str
+    to_tensorflow: str
+    works: bool
+    fault: str = ""
+
+
 TYPES: dict[str, type[Row]] = {
+    "conda_cuda": CondaCuda,
     "cuda_archs": CudaArch,
     "cuda_drivers": CudaDriver,
     "cuda_libraries": CudaLibrary,
     "cuda_pins": CudaPin,
     "cudnn": Cudnn,
+    "docker_images": DockerImage,
     "driver_branches": DriverBranch,
     "fatbins": Fatbin,
     "gpu_code": GpuCodeRow,

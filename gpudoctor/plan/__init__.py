@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from gpudoctor.plan.commands import Installer, install_commands, new_environment_commands, python_for, quote
+from gpudoctor.plan.driver import DRIVER_PAGE, driver_route
+from gpudoctor.plan.from_facts import machine_of
 from gpudoctor.plan.model import Evidence, Excluded, Machine, Plan, Provider, Stack
 from gpudoctor.plan.search import newest_tensorflow
 
 __all__ = [
+    "DRIVER_PAGE",
     "Evidence",
     "Excluded",
     "Installer",
@@ -14,7 +17,9 @@ __all__ = [
     "Plan",
     "Provider",
     "Stack",
+    "driver_route",
     "install_commands",
+    "machine_of",
     "new_environment_commands",
     "newest_tensorflow",
     "python_for",

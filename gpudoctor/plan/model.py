@@ -9,6 +9,19 @@ from msgspec import Struct
 from gpudoctor.compat import GpuCode, Os, Trust
 
 
+class Installed(Struct, frozen=True, kw_only=True):
+    """A TensorFlow that is newer than the tables, by its own metadata. Texts are those of build_info.py."""
+
+    tensorflow: str
+    package: str
+    cuda: str
+    cudnn: str
+    capabilities: tuple[str, ...]
+    keras: int | None
+    and_cuda: bool
+    """Its metadata have the extra and-cuda."""
+
+
 class Machine(Struct, frozen=True, kw_only=True):
     """What a plan is made for. What is not known stays None (or empty) and rules nothing out.
 
@@ -22,6 +35,11 @@ class Machine(Struct, frozen=True, kw_only=True):
     driver: str | None = None
     pythons: tuple[str, ...] | None = None
     glibc: str | None = None
+    no_gpu: bool = False
+    """The PCI bus was read and holds no NVIDIA GPU."""
+    memory_bytes: int | None = None
+    """Memory of the smallest of these GPUs."""
+    installed: Installed | None = None
 
 
 class Provider(str, Enum):
@@ -29,7 +47,9 @@ class Provider(str, Enum):
 
     AND_CUDA = "and-cuda"  # the extra of the tensorflow package
     PIP = "pip"  # the same wheels named one by one
+    CONDA = "conda"  # packages of conda-forge
     SYSTEM = "system"  # a CUDA toolkit and cuDNN that the user installs
+    NONE = "none"  # a stack for the CPU needs none
 
 
 class Evidence(Struct, frozen=True):
@@ -63,6 +83,12 @@ class Stack(Struct, frozen=True, kw_only=True):
     manual: tuple[str, ...] = ()
     unsearched: tuple[str, ...] = ()
     """Folders of NVIDIA's wheels that this release does not look into: LD_LIBRARY_PATH has to name them."""
+    conda: tuple[str, ...] = ()
+    """Packages of conda-forge that provide CUDA where pip cannot."""
+    conda_pip: tuple[str, ...] = ()
+    """Arguments for pip beside them."""
+    container: bool = False
+    """It runs in a container, since the system itself is too old for the wheel."""
     limits: tuple[str, ...] = ()
     evidence: tuple[Evidence, ...] = ()
 
@@ -86,3 +112,58 @@ class Plan(Struct, frozen=True, kw_only=True):
     excluded: tuple[Excluded, ...]
     with_other_python: Stack | None = None
     with_other_driver: Stack | None = None
+
+
+class ChangeKind(str, Enum):
+    """What may be changed so that more works."""
+
+    PYTHON = "python"
+    CONTAINER = "container"
+    DRIVER = "driver"
+    WSL2 = "wsl2"
+    DRIVER_AND_PYTHON = "driver-and-python"
+    TENSORFLOW = "tensorflow"
+    NVIDIA_BUILD = "nvidia-build"
+    CPU = "cpu"
+
+
+class Change(Struct, frozen=True, kw_only=True):
+    """One change of the machine or of the wish, and the best stack that it allows (None: one that no table knows)."""
+
+    kind: ChangeKind
+    summary: str
+    stack: Stack | None = None
+    commands: tuple[str, ...] = ()
+    """What makes the change; to install the stack comes after it."""
+    by_distribution: dict[str, tuple[str, ...]] = {}
+    """The same where the distribution is not known."""
+
+
+class PlannedGpu(Struct, frozen=True, kw_only=True):
+    """A GPU that is planned for, and the driver branches that serve its family."""
+
+    name: str
+    compute_capability: str
+    family: str | None
+    first_branch: str | None
+    """The first branch that serves it; None where the tables begin later."""
+    last_branch: str | None
+    """The last one; None while drivers serve it."""
+    last_branch_ends: str | None
+    """When that branch is no longer maintained: a year, a month, or "ended"."""
+
+
+class Answer(Struct, frozen=True, kw_only=True):
+    """Every stack for a machine, best first, and all that is out, newest first."""
+
+    machine: Machine
+    gpus: tuple[PlannedGpu, ...]
+    wanted: str
+    """The constraint on TensorFlow; empty where there is none."""
+    stacks: tuple[Stack, ...]
+    excluded: tuple[Excluded, ...]
+    changes: tuple[Change, ...]
+    """What would allow a better stack, or any; nearest first."""
+    notes: tuple[str, ...]
+    open: tuple[str, ...]
+    """What is not known of the machine, and so rules nothing out."""

@@ -9,6 +9,7 @@ import msgspec
 from gpudoctor import compat
 from gpudoctor.compat import CodeAnswer, GpuCode, NotCovered, Os, Trust, version
 from gpudoctor.compat.rows import Wheel
+from gpudoctor.plan.families import branch_objection
 from gpudoctor.plan.model import Excluded, Machine, Plan, Stack
 from gpudoctor.plan.stack import build_stack
 
@@ -72,6 +73,10 @@ def _driver_objection(wheel: Wheel, code: CodeAnswer | None, machine: Machine) -
     """Native code runs from the minor-version minimum on; PTX needs a driver of its own CUDA release or newer."""
     if machine.driver is None:
         return None
+    for cc in machine.compute_capabilities:
+        found = branch_objection(machine.driver, machine.os, cc)
+        if found is not None:  # the module of such a driver ignores the GPU
+            return "driver-not-loaded", found
     cuda = compat.cuda_of(wheel)
     need = _least_driver(cuda, machine.os)
     if version(machine.driver) < version(need):
@@ -108,6 +113,8 @@ def at_hand(wheel: Wheel, machine: Machine) -> tuple[str, ...]:
 
 def judge(wheel: Wheel, machine: Machine) -> Judged:
     """One wheel for one machine. The objection named is the most lasting: GPU, then driver, glibc, Python."""
+    if machine.no_gpu:
+        return Judged(wheel, None, Excluded(wheel.tensorflow, "no-nvidia-gpu", "the PCI bus shows no NVIDIA GPU"))
     try:
         code = _worst_code(wheel, machine.compute_capabilities)
         found = (
@@ -130,32 +137,37 @@ def _without_wheel(platform: str) -> tuple[str, str]:
     return "cpu-only-tensorflow", f"the published wheel for {platform} is a CPU build"
 
 
-def candidates(machine: Machine) -> Iterator[Judged | Excluded]:
-    """Every stable release, newest first, judged; a release without a CUDA wheel here is excluded as such."""
+def candidates(machine: Machine, wanted: frozenset[str] | None = None) -> Iterator[Judged | Excluded]:
+    """Every stable release, newest first, judged; a release without a CUDA wheel here is excluded as such.
+
+    `wanted` are the releases to look at, among them candidates of a release that is to come; None: all stable ones.
+    """
     platform = platform_of(machine)
     wheels: dict[str, Wheel] = {}
-    for wheel in compat.cuda_wheels(platform):
+    for wheel in compat.cuda_wheels(platform, prereleases=wanted is not None):
         wheels.setdefault(wheel.tensorflow, wheel)
-    for release in compat.releases():
+    for release in compat.releases(prereleases=wanted is not None):
+        if wanted is not None and release not in wanted:
+            continue
         found = wheels.get(release)
         yield judge(found, machine) if found else Excluded(release, *_without_wheel(platform))
 
 
-def _rank(judged: Judged) -> int:
+def rank(judged: Judged) -> int:
     """0 for native code, 1 for PTX: a newer release by PTX does not beat an older one with native code."""
     return 0 if judged.code is None or judged.code.code in NATIVE else 1
 
 
-def best(machine: Machine) -> tuple[Judged | None, tuple[Excluded, ...]]:
+def best(machine: Machine, wanted: frozenset[str] | None = None) -> tuple[Judged | None, tuple[Excluded, ...]]:
     """The best release that nothing rules out, and what is out above it (all of it when there is none)."""
     excluded: list[Excluded] = []
     by_ptx: tuple[Judged, int] | None = None
-    for entry in candidates(machine):
+    for entry in candidates(machine, wanted):
         if isinstance(entry, Excluded):
             excluded.append(entry)
         elif entry.objection is not None:
             excluded.append(entry.objection)
-        elif _rank(entry) == 0:
+        elif rank(entry) == 0:
             return entry, tuple(excluded)
         elif by_ptx is None:
             by_ptx = (entry, len(excluded))
@@ -164,16 +176,37 @@ def best(machine: Machine) -> tuple[Judged | None, tuple[Excluded, ...]]:
     return None, tuple(excluded)
 
 
-def _better(machine: Machine, than: Judged | None) -> Stack | None:
+def every_stack(
+    machine: Machine, wanted: frozenset[str] | None = None
+) -> tuple[tuple[Judged, ...], tuple[Excluded, ...]]:
+    """All releases that nothing rules out, best first (native code before PTX, then newest), and all that are out."""
+    feasible: list[Judged] = []
+    excluded: list[Excluded] = []
+    for entry in candidates(machine, wanted):
+        if isinstance(entry, Excluded):
+            excluded.append(entry)
+        elif entry.objection is not None:
+            excluded.append(entry.objection)
+        else:
+            feasible.append(entry)
+    return tuple(sorted(feasible, key=rank)), tuple(excluded)
+
+
+def stack_of(judged: Judged, machine: Machine) -> Stack:
+    """The stack of a release that nothing rules out."""
+    return build_stack(judged.wheel, judged.code, machine, at_hand(judged.wheel, machine))
+
+
+def better(machine: Machine, than: Judged | None, wanted: frozenset[str] | None = None) -> Stack | None:
     """The stack for a changed machine, if it is newer, or serves the GPU better, than the one at hand."""
-    found, _ = best(machine)
+    found, _ = best(machine, wanted)
     if found is None:
         return None
     if than is not None:
         newer = version(found.wheel.tensorflow) > version(than.wheel.tensorflow)
-        if _rank(found) > _rank(than) or (_rank(found) == _rank(than) and not newer):
+        if rank(found) > rank(than) or (rank(found) == rank(than) and not newer):
             return None
-    return build_stack(found.wheel, found.code, machine, at_hand(found.wheel, machine))
+    return stack_of(found, machine)
 
 
 def newest_tensorflow(machine: Machine) -> Plan:
@@ -183,9 +216,7 @@ def newest_tensorflow(machine: Machine) -> Plan:
     wheel's, and never where it is known to fail. Rows of low confidence do not recommend anything.
     """
     found, excluded = best(machine)
-    stack = None
-    if found is not None:
-        stack = build_stack(found.wheel, found.code, machine, at_hand(found.wheel, machine))
-    other_python = _better(msgspec.structs.replace(machine, pythons=None), found) if machine.pythons else None
-    other_driver = _better(msgspec.structs.replace(machine, driver=None), found) if machine.driver else None
+    stack = None if found is None else stack_of(found, machine)
+    other_python = better(msgspec.structs.replace(machine, pythons=None), found) if machine.pythons else None
+    other_driver = better(msgspec.structs.replace(machine, driver=None), found) if machine.driver else None
     return Plan(stack=stack, excluded=excluded, with_other_python=other_python, with_other_driver=other_driver)

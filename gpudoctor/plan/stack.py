@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from gpudoctor import compat
 from gpudoctor.compat import CodeAnswer, GpuCode, NotCovered, Os, Trust, version
 from gpudoctor.compat.bundle import load
-from gpudoctor.compat.rows import CudaDriver, CudaPin, Cudnn, Wheel
+from gpudoctor.compat.rows import CondaCuda, CudaDriver, CudaPin, Cudnn, KerasRow, OfficialBuild, PipRoute, Wheel
+from gpudoctor.plan.families import first_branch
 from gpudoctor.plan.model import Evidence, Machine, Provider, Stack
 
 # Releases below it break with numpy 2, whether their metadata says so or not.
@@ -13,21 +16,24 @@ FIRST_WITH_NUMPY_2 = "2.18"
 # Releases below it break with protobuf 4 ("Descriptors cannot be created directly").
 FIRST_WITH_PROTOBUF_4 = "2.12"
 # TensorRT is no part of CUDA and its pinned wheels are not served for each Python.
+GIB = 2**30
+SMALL_MEMORY = 4 * GIB
 NOT_CUDA = ("tensorrt", "tensorrt-bindings", "tensorrt-libs")
 
 
 def provider(wheel: Wheel) -> Provider:
     """Where the CUDA libraries of a wheel come from on its platform."""
-    if wheel.platform != "linux-x86_64":
-        return Provider.SYSTEM
     try:
-        route = compat.pip_route(wheel.tensorflow)
-        compat.and_cuda_pins(wheel.tensorflow)
+        if wheel.platform == "linux-x86_64" and (route := compat.pip_route(wheel.tensorflow)).nvidia_runpath:
+            compat.and_cuda_pins(wheel.tensorflow)
+            return Provider.AND_CUDA if route.extra_installs else Provider.PIP
+    except NotCovered:
+        pass
+    try:
+        compat.conda_cuda(wheel.tensorflow, wheel.platform)
     except NotCovered:
         return Provider.SYSTEM
-    if not route.nvidia_runpath:
-        return Provider.SYSTEM
-    return Provider.AND_CUDA if route.extra_installs else Provider.PIP
+    return Provider.CONDA
 
 
 def _allows(requirement: str, text: str) -> bool:
@@ -61,7 +67,7 @@ def cudnn_cap(wheel: Wheel, pins: tuple[CudaPin, ...], capabilities: tuple[str, 
     return f"{pin.package}<{row.first.removesuffix('.0')}", row
 
 
-def _companions(wheel: Wheel) -> list[str]:
+def companions(wheel: Wheel) -> list[str]:
     """Pins that the wheel's own metadata lacks."""
     found = []
     if version(wheel.tensorflow) < version(FIRST_WITH_NUMPY_2) and _allows(wheel.numpy, "2.0.0"):
@@ -74,14 +80,14 @@ def _companions(wheel: Wheel) -> list[str]:
 def requirements(wheel: Wheel, capabilities: tuple[str, ...]) -> tuple[str, ...]:
     """Arguments for pip that bring TensorFlow and, where pip can provide them, its CUDA libraries."""
     by = provider(wheel)
-    if by is Provider.SYSTEM:
-        return (f"{wheel.package}=={wheel.tensorflow}", *_companions(wheel))
+    if by in {Provider.SYSTEM, Provider.CONDA}:
+        return (f"{wheel.package}=={wheel.tensorflow}", *companions(wheel))
     pins = compat.and_cuda_pins(wheel.tensorflow)
     if by is Provider.PIP:
         named = [f"{pin.package}{pin.specifier}" for pin in pins if pin.package not in NOT_CUDA]
-        return (f"{wheel.package}=={wheel.tensorflow}", *named, *_companions(wheel))
+        return (f"{wheel.package}=={wheel.tensorflow}", *named, *companions(wheel))
     cap = cudnn_cap(wheel, pins, capabilities)
-    return (f"{wheel.package}[and-cuda]=={wheel.tensorflow}", *([cap[0]] if cap else []), *_companions(wheel))
+    return (f"{wheel.package}[and-cuda]=={wheel.tensorflow}", *([cap[0]] if cap else []), *companions(wheel))
 
 
 def _cudnn_version(wheel: Wheel) -> str:
@@ -100,41 +106,68 @@ def _limits(code: CodeAnswer | None, machine: Machine) -> tuple[str, ...]:
         found.append("slower first start: the driver compiles some kernels from PTX")
     if any(compat.capability(cc) < (7, 0) for cc in machine.compute_capabilities):
         found.append("no tensor cores")
+    if machine.memory_bytes is not None and machine.memory_bytes < SMALL_MEMORY:
+        found.append(f"{machine.memory_bytes / GIB:.1f} GiB of GPU memory: small models and small batches only")
     return tuple(found)
 
 
-def _evidence(wheel: Wheel, code: CodeAnswer | None, machine: Machine) -> tuple[Evidence, ...]:
-    wheels = load(Wheel)
-    cuda = compat.cuda_of(wheel)
+def _evidence(wheel: Wheel, code: CodeAnswer | None, machine: Machine) -> Iterator[Evidence]:
+    """The rows that the stack rests on, one for each edge between two versions."""
+    wheels, cuda = load(Wheel), compat.cuda_of(wheel)
+    pythons = compat.pythons_of(wheel)
+    claim = f"{wheel.package} {wheel.tensorflow} for {wheel.platform} is a CUDA {cuda} build"
+    yield Evidence(claim, wheels.name, wheels.source_of(wheel), wheel.confidence)
+    claim = f"its wheels are for Python {pythons[0]} to {pythons[-1]}"
+    yield Evidence(claim, wheels.name, wheels.source_of(wheel), wheel.confidence)
     need = compat.min_driver_for_cuda(cuda, machine.os)
-    found = [
-        Evidence(
-            f"{wheel.package} {wheel.tensorflow} for {wheel.platform} is a CUDA {cuda} build",
-            wheels.name,
-            wheels.source_of(wheel),
-            wheel.confidence,
-        ),
-        Evidence(
-            f"CUDA {need.cuda} runs from driver {need.minimum} on", load(CudaDriver).name, need.source, need.confidence
-        ),
-    ]
+    claim = f"CUDA {need.cuda} runs from driver {need.minimum} on"
+    yield Evidence(claim, load(CudaDriver).name, need.source, need.confidence)
     if code is not None:
-        found.append(Evidence(code.reason, "gpu_code", code.source, code.confidence))
-    if provider(wheel) is Provider.AND_CUDA:
+        yield Evidence(code.reason, "gpu_code", code.source, code.confidence)
+    yield from _cudnn_evidence(wheel, machine)
+    try:
+        keras = compat.keras_for(wheel.tensorflow)
+    except NotCovered:
+        return
+    claim = f"tf.keras of {wheel.tensorflow} is Keras {keras.generation}"
+    yield Evidence(claim, load(KerasRow).name, load(KerasRow).source_of(keras), keras.confidence)
+
+
+def _cudnn_evidence(wheel: Wheel, machine: Machine) -> Iterator[Evidence]:
+    by = provider(wheel)
+    try:
+        row = compat.tested_build(wheel.tensorflow, "windows" if wheel.platform == "win-amd64" else "linux")
+        claim = f"TensorFlow {row.tensorflow} is built with cuDNN {row.cudnn}"
+        yield Evidence(claim, load(OfficialBuild).name, load(OfficialBuild).source_of(row), row.confidence)
+    except NotCovered:
+        pass
+    if by is Provider.CONDA:
+        conda = compat.conda_cuda(wheel.tensorflow, wheel.platform)
+        claim = f"conda-forge's {' and '.join((*conda.packages, *conda.pip_packages))} provide its libraries"
+        yield Evidence(claim, load(CondaCuda).name, load(CondaCuda).source_of(conda), conda.confidence)
+    elif by is not Provider.SYSTEM:
+        route = compat.pip_route(wheel.tensorflow)
+        yield Evidence("it finds CUDA in pip's wheels", load(PipRoute).name, load(PipRoute).source_of(route),
+                       route.confidence)  # fmt: skip
+    if by is Provider.AND_CUDA:
         cap = cudnn_cap(wheel, compat.and_cuda_pins(wheel.tensorflow), machine.compute_capabilities)
         if cap is not None:
             claim = f"cuDNN {cap[1].first} has no code below compute capability {cap[1].lowest_cc}"
-            found.append(Evidence(claim, "cudnn", load(Cudnn).source_of(cap[1]), cap[1].confidence))
-    return tuple(found)
+            yield Evidence(claim, load(Cudnn).name, load(Cudnn).source_of(cap[1]), cap[1].confidence)
 
 
-def _driver_min(wheel: Wheel, code: CodeAnswer | None, os: Os) -> str:
-    """The least driver: by minor-version compatibility for native code, and one that compiles the PTX where needed."""
-    need = compat.min_driver_for_cuda(compat.cuda_of(wheel), os)
-    if code is None or code.code is GpuCode.NATIVE or code.ptx_cuda is None:
-        return need.minimum
-    compiles = compat.min_driver_for_cuda(code.ptx_cuda, os).toolkit_driver or need.minimum
-    return max(need.minimum, compiles, key=version)
+def _driver_min(wheel: Wheel, code: CodeAnswer | None, machine: Machine) -> str:
+    """The least driver: by minor-version compatibility for native code, and one that compiles the PTX where needed.
+
+    A GPU that is younger than that driver needs its family's first branch ("520").
+    """
+    need = compat.min_driver_for_cuda(compat.cuda_of(wheel), machine.os)
+    least = [need.minimum]
+    if code is not None and code.code is not GpuCode.NATIVE and code.ptx_cuda is not None:
+        least.append(compat.min_driver_for_cuda(code.ptx_cuda, machine.os).toolkit_driver or need.minimum)
+    if machine.os is Os.LINUX and (branch := first_branch(machine.compute_capabilities)) is not None:
+        least.append(branch)
+    return max(least, key=version)
 
 
 def _keras(wheel: Wheel) -> int | None:
@@ -152,8 +185,10 @@ def build_stack(wheel: Wheel, code: CodeAnswer | None, machine: Machine, at_hand
     """The stack of a wheel that nothing rules out; raises NotCovered where a table has no row for it."""
     cuda, cudnn = compat.cuda_of(wheel), _cudnn_version(wheel)
     by = provider(wheel)
+    apart = by in {Provider.SYSTEM, Provider.CONDA}
+    conda = compat.conda_cuda(wheel.tensorflow, wheel.platform) if by is Provider.CONDA else None
     manual: tuple[str, ...] = ()
-    if by is Provider.SYSTEM:
+    if apart:
         manual = (f"Install CUDA {cuda} and cuDNN {cudnn} where the loader finds them: pip cannot provide them.",)
     return Stack(
         tensorflow=wheel.tensorflow,
@@ -163,13 +198,15 @@ def build_stack(wheel: Wheel, code: CodeAnswer | None, machine: Machine, at_hand
         pythons_at_hand=at_hand,
         cuda=cuda,
         cudnn=cudnn,
-        driver_min=_driver_min(wheel, code, machine.os),
+        driver_min=_driver_min(wheel, code, machine),
         gpu_code=None if code is None else code.code,
-        route=Os.WSL2 if machine.os is Os.WSL2 else machine.os,
+        route=machine.os,
         provided_by=by,
         requirements=requirements(wheel, machine.compute_capabilities),
         manual=manual,
-        unsearched=_unsearched(wheel) if by is not Provider.SYSTEM else (),
+        unsearched=() if apart else _unsearched(wheel),
+        conda=() if conda is None else conda.packages,
+        conda_pip=() if conda is None else conda.pip_packages,
         limits=_limits(code, machine),
-        evidence=_evidence(wheel, code, machine),
+        evidence=tuple(_evidence(wheel, code, machine)),
     )

@@ -5,22 +5,7 @@ from __future__ import annotations
 from gpudoctor import compat
 from gpudoctor.facts.model import Facts, Known
 from gpudoctor.findings import Applicability, Remedy
-
-DRIVER_PAGE = "https://www.nvidia.com/drivers"
-
-_COMMANDS: dict[str, tuple[str, ...]] = {
-    "ubuntu": ("sudo apt-get update", "sudo ubuntu-drivers install", "sudo reboot"),
-    "debian": ("sudo apt-get update", "sudo apt-get install nvidia-driver firmware-misc-nonfree", "sudo reboot"),
-    "fedora": ("sudo dnf install akmod-nvidia xorg-x11-drv-nvidia-cuda", "sudo reboot"),
-    "arch": ("sudo pacman -Syu nvidia nvidia-utils", "sudo reboot"),
-    "opensuse-leap": ("sudo zypper install-new-recommends --repo NVIDIA", "sudo reboot"),
-}
-_ALIKE = {"linuxmint": "ubuntu", "pop": "ubuntu", "neon": "ubuntu", "zorin": "ubuntu", "elementary": "ubuntu"}
-_BEFORE = {
-    "debian": " (enable the components contrib and non-free first)",
-    "fedora": " (enable RPM Fusion's nonfree repository first)",
-    "opensuse-leap": " (add NVIDIA's repository first)",
-}
+from gpudoctor.plan import DRIVER_PAGE, driver_route
 
 
 def os_of(facts: Facts) -> compat.Os:
@@ -39,11 +24,10 @@ def install_driver(facts: Facts, *, at_least: str | None = None) -> tuple[Remedy
     if isinstance(facts.host.wsl, Known):
         summary = f"{what} on Windows (from {DRIVER_PAGE}), not inside WSL; then run `wsl --shutdown`."
         return (Remedy(summary=summary, commands=("wsl.exe --shutdown",), applicability=Applicability.MANUAL),)
-    name = facts.host.distribution_id.get() or ""
-    name = _ALIKE.get(name, name)
-    commands = _COMMANDS.get(name, ())
-    if not commands:
+    route = driver_route(facts.host.distribution_id.get() or "")
+    if route is None:
         summary = f"{what}, from your distribution's packages or from {DRIVER_PAGE}, and reboot."
         return (Remedy(summary=summary, applicability=Applicability.MANUAL),)
-    summary = f"{what} from your distribution's packages{_BEFORE.get(name, '')}, and reboot."
-    return (Remedy(summary=summary, commands=commands, applicability=Applicability.UNSAFE),)
+    before = f" ({route.before})" if route.before else ""
+    summary = f"{what} from your distribution's packages{before}, and reboot."
+    return (Remedy(summary=summary, commands=route.commands, applicability=Applicability.UNSAFE),)

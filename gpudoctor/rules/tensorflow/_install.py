@@ -12,36 +12,15 @@ from gpudoctor.plan import (
     Plan,
     Stack,
     install_commands,
+    machine_of,
     new_environment_commands,
     newest_tensorflow,
     quote,
 )
-from gpudoctor.rules.gpu._code import capability_of, is_hidden
 
 # Environments of a user's own: pip may install there. Into a system's Python it may not (PEP 668).
 OWN_ENVIRONMENTS = ("venv", "virtualenv", "conda", "pyenv")
 PYTHON = "python3"
-
-
-def machine_of(facts: Facts) -> Machine:
-    """Return what a plan needs to know; what is unknown stays open. Of several GPUs the newest is planned for."""
-    known = []
-    for gpu in facts.gpus:
-        if not is_hidden(gpu):
-            try:
-                known.append(capability_of(gpu)[0])
-            except compat.NotCovered:
-                continue
-    python, libc = facts.python.version.get(), facts.host.libc.get() or ""
-    system = facts.host.os.get() or "linux"
-    return Machine(
-        os=compat.Os.WSL2 if isinstance(facts.host.wsl, Known) else compat.Os(system),
-        machine=facts.host.machine.get() or "x86_64",
-        compute_capabilities=(max(known, key=compat.capability),) if known else (),
-        driver=facts.driver.version.get(),
-        pythons=(python,) if python else None,
-        glibc=libc.removeprefix("glibc ") if libc.startswith("glibc ") else None,
-    )
 
 
 @functools.lru_cache(maxsize=8)
