@@ -114,6 +114,15 @@ def highest_capability(cuda: str) -> tuple[str, str]:
     raise NotCovered(f"what CUDA {cuda} compiles for is not in the tables of {table.retrieved}")
 
 
+def first_cuda_for(compute_capability: str) -> str:
+    """The first CUDA toolkit that compiles for a compute capability; raises NotCovered."""
+    wanted = capability(compute_capability)
+    rows = [row for row in load(CudaArch).rows if capability(row.highest_cc) >= wanted]
+    if not rows:
+        raise NotCovered(f"no CUDA toolkit in the tables compiles for compute capability {compute_capability}")
+    return min((row.cuda for row in rows), key=version)
+
+
 def cuda_of_build(tensorflow: str, package: str, platform: str, built_with: str | None) -> str:
     """The CUDA release of a build: its own text, made exact by the tables where it says "10"; raises NotCovered."""
     if built_with and len(cuda_release(built_with)) > 1:

@@ -239,6 +239,8 @@ class CondaCuda(Row, frozen=True, kw_only=True):
     to_tensorflow: str
     packages: tuple[str, ...]
     pip_packages: tuple[str, ...] = ()
+    compiler: str = ""
+    """Package of the channel nvidia with ptxas, which XLA needs."""
 
 
 class DockerImage(Row, frozen=True, kw_only=True):

@@ -87,6 +87,8 @@ class Stack(Struct, frozen=True, kw_only=True):
     """Packages of conda-forge that provide CUDA where pip cannot."""
     conda_pip: tuple[str, ...] = ()
     """Arguments for pip beside them."""
+    conda_compiler: str = ""
+    """Package of the channel nvidia with the ptxas that XLA takes."""
     container: bool = False
     """It runs in a container, since the system itself is too old for the wheel."""
     limits: tuple[str, ...] = ()

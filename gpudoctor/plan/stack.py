@@ -15,6 +15,8 @@ from gpudoctor.plan.model import Evidence, Machine, Provider, Stack
 FIRST_WITH_NUMPY_2 = "2.18"
 # Releases below it break with protobuf 4 ("Descriptors cannot be created directly").
 FIRST_WITH_PROTOBUF_4 = "2.12"
+# From the first of these on Keras compiles by XLA, and before the other XLA takes whichever ptxas it finds first.
+XLA_TAKES_FROM, XLA_TAKES_BEFORE = "2.11", "2.17"
 # TensorRT is no part of CUDA and its pinned wheels are not served for each Python.
 GIB = 2**30
 SMALL_MEMORY = 4 * GIB
@@ -34,6 +36,11 @@ def provider(wheel: Wheel) -> Provider:
     except NotCovered:
         return Provider.SYSTEM
     return Provider.CONDA
+
+
+def pip_provides(wheel: Wheel) -> bool:
+    """Whether wheels of pip bring the CUDA libraries, and TensorFlow finds them there."""
+    return provider(wheel) in {Provider.AND_CUDA, Provider.PIP}
 
 
 def _allows(requirement: str, text: str) -> bool:
@@ -80,7 +87,7 @@ def companions(wheel: Wheel) -> list[str]:
 def requirements(wheel: Wheel, capabilities: tuple[str, ...]) -> tuple[str, ...]:
     """Arguments for pip that bring TensorFlow and, where pip can provide them, its CUDA libraries."""
     by = provider(wheel)
-    if by in {Provider.SYSTEM, Provider.CONDA}:
+    if not pip_provides(wheel):
         return (f"{wheel.package}=={wheel.tensorflow}", *companions(wheel))
     pins = compat.and_cuda_pins(wheel.tensorflow)
     if by is Provider.PIP:
@@ -109,6 +116,22 @@ def _limits(code: CodeAnswer | None, machine: Machine) -> tuple[str, ...]:
     if machine.memory_bytes is not None and machine.memory_bytes < SMALL_MEMORY:
         found.append(f"{machine.memory_bytes / GIB:.1f} GiB of GPU memory: small models and small batches only")
     return tuple(found)
+
+
+def _compiler_limit(wheel: Wheel, machine: Machine) -> tuple[str, ...]:
+    """What a toolkit of the user has to bring where XLA takes its ptxas and that of TensorFlow's CUDA is too old."""
+    takes = version(XLA_TAKES_FROM) <= version(wheel.tensorflow) < version(XLA_TAKES_BEFORE)
+    newest = max(machine.compute_capabilities, key=compat.capability, default=None)
+    if not takes or newest is None or pip_provides(wheel):
+        return ()
+    try:
+        known = compat.highest_capability(compat.cuda_of(wheel))[0]
+        first = compat.first_cuda_for(newest)
+    except NotCovered:
+        return ()
+    if compat.capability(newest) <= compat.capability(known):
+        return ()
+    return (f"XLA takes the toolkit's ptxas, which has to know this GPU: that of CUDA {first} or newer",)
 
 
 def _evidence(wheel: Wheel, code: CodeAnswer | None, machine: Machine) -> Iterator[Evidence]:
@@ -185,7 +208,7 @@ def build_stack(wheel: Wheel, code: CodeAnswer | None, machine: Machine, at_hand
     """The stack of a wheel that nothing rules out; raises NotCovered where a table has no row for it."""
     cuda, cudnn = compat.cuda_of(wheel), _cudnn_version(wheel)
     by = provider(wheel)
-    apart = by in {Provider.SYSTEM, Provider.CONDA}
+    apart = not pip_provides(wheel)
     conda = compat.conda_cuda(wheel.tensorflow, wheel.platform) if by is Provider.CONDA else None
     manual: tuple[str, ...] = ()
     if apart:
@@ -207,6 +230,7 @@ def build_stack(wheel: Wheel, code: CodeAnswer | None, machine: Machine, at_hand
         unsearched=() if apart else _unsearched(wheel),
         conda=() if conda is None else conda.packages,
         conda_pip=() if conda is None else conda.pip_packages,
-        limits=_limits(code, machine),
+        conda_compiler="" if conda is None else conda.compiler,
+        limits=(*_limits(code, machine), *_compiler_limit(wheel, machine)),
         evidence=tuple(_evidence(wheel, code, machine)),
     )

@@ -78,6 +78,7 @@ def _conda(stack: Stack) -> Way:
         f"conda activate {ENVIRONMENT}",
         " ".join(["python -m pip install", *words]),
     ]
+    commands += _conda_compiler(stack)
     folders = _conda_folders(stack)
     if folders:
         commands.append(LOADER_CONDA.format(folders=":".join(folders)))
@@ -86,6 +87,18 @@ def _conda(stack: Stack) -> Way:
     else:
         remark = " ".join(["mamba takes the same words. conda brings Python only.", *stack.manual])
     return Way(kind=WayKind.CONDA, commands=tuple(commands), remark=remark)
+
+
+def _conda_compiler(stack: Stack) -> tuple[str, ...]:
+    """Commands that bring ptxas, and libdevice to where XLA can be pointed at."""
+    if not stack.conda_compiler:
+        return ()
+    return (
+        f"conda install -y -c nvidia {stack.conda_compiler}",
+        'mkdir -p "$CONDA_PREFIX/lib/nvvm/libdevice"',
+        'cp "$CONDA_PREFIX/lib/libdevice.10.bc" "$CONDA_PREFIX/lib/nvvm/libdevice/"',
+        'export XLA_FLAGS="--xla_gpu_cuda_data_dir=$CONDA_PREFIX/lib"',
+    )
 
 
 def _conda_folders(stack: Stack) -> list[str]:
@@ -168,8 +181,8 @@ def environment_yml(stack: Stack) -> str:
     """The stack for conda and mamba."""
     folders = _conda_folders(stack)
     lines = [_comment(stack)]
-    if folders:
-        lines.append(f"# Once it is active: {LOADER_CONDA.format(folders=':'.join(folders))}")
+    active = [*_conda_compiler(stack), *([LOADER_CONDA.format(folders=":".join(folders))] if folders else [])]
+    lines += [f"# Once it is active: {command}" for command in active]
     if not stack.conda:
         lines += [f"# {text}" for text in stack.manual]
     lines += [f"name: {ENVIRONMENT}", "channels:", "  - conda-forge", "dependencies:"]

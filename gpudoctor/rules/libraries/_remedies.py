@@ -6,8 +6,8 @@ from gpudoctor import compat
 from gpudoctor.compat.rows import Wheel
 from gpudoctor.facts.model import Facts, FactUnavailable, Known
 from gpudoctor.findings import Applicability, Remedy
-from gpudoctor.plan import Provider, quote
-from gpudoctor.plan.stack import provider, requirements
+from gpudoctor.plan import quote
+from gpudoctor.plan.stack import pip_provides, requirements
 from gpudoctor.rules.gpu._code import capability_of, is_hidden, platform_of
 from gpudoctor.rules.libraries._stack import cuda_major, cuda_of
 from gpudoctor.rules.python._pip import pip_commands
@@ -60,8 +60,8 @@ def _row(facts: Facts) -> Wheel | None:
 def _wanted(facts: Facts) -> tuple[str, ...]:
     """Return what pip has to install for TensorFlow to find its CUDA libraries; nothing where pip cannot do it."""
     row = _row(facts)
-    if row is not None and (provider(row) is not Provider.SYSTEM or not compat.is_newer_than_tables(row.tensorflow)):
-        return () if provider(row) is Provider.SYSTEM else requirements(row, capabilities(facts))
+    if row is not None and (pip_provides(row) or not compat.is_newer_than_tables(row.tensorflow)):
+        return requirements(row, capabilities(facts)) if pip_provides(row) else ()
     # A release that is newer than the tables, or a nightly: its own metadata tells that it has the extra.
     version, name = facts.tensorflow.version.get(), facts.tensorflow.distribution.get()
     if version and name and facts.tensorflow.cuda_requirements.get() and platform_of(facts) == "linux-x86_64":
@@ -164,7 +164,7 @@ def bring_cudnn(facts: Facts) -> tuple[Remedy, ...]:
     """Return the remedies that bring a cuDNN which fits TensorFlow and the GPUs."""
     wanted = cudnn_requirement(facts)
     row = _row(facts)
-    by_pip = row is not None and provider(row) is not Provider.SYSTEM
+    by_pip = row is not None and pip_provides(row)
     if wanted is None or not by_pip or facts.python.externally_managed.get():
         return bring_libraries(facts)
     return (
