@@ -11,6 +11,7 @@ from gpudoctor.plan.stack import pip_provides, requirements
 from gpudoctor.rules.gpu._code import capability_of, is_hidden, platform_of
 from gpudoctor.rules.libraries._stack import cuda_major, cuda_of
 from gpudoctor.rules.python._pip import pip_commands
+from gpudoctor.rules.python._state import resolved_by_conda
 from gpudoctor.rules.tensorflow._install import tensorflow_that_fits
 
 VARIABLE = "LD_LIBRARY_PATH"
@@ -187,7 +188,7 @@ def toolchain(facts: Facts) -> tuple[Remedy, ...]:
         by_pip = bool(row and compat.pip_route(row.tensorflow).nvidia_runpath)
     except FactUnavailable:
         by_pip = False
-    if by_pip and major and not facts.python.externally_managed.get():
+    if by_pip and major and not facts.python.externally_managed.get() and not resolved_by_conda(facts):
         release = compat.cuda_release(cuda)[:2]
         wanted = f"nvidia-cuda-nvcc-cu{major}>={'.'.join(map(str, release))}"
         return (
