@@ -31,7 +31,7 @@ def training_facts(reader: TextReader, facts: TrainingFacts) -> TrainingFacts:
         if told:
             changes["runs"] = Known(told, runs[0].last_at)
     loads = seen.samples.get("gpu-load", [])
-    if "training" in seen.hints and len(loads) >= READINGS:
+    if "training" in seen.hints and (len(loads) >= READINGS or (loads and _in_use(reader))):
         changes["gpu_utilization_percent"] = Known(
             round(sum(loads) / len(loads), 1), f"{len(loads)} readings in the text"
         )
@@ -42,6 +42,15 @@ def training_facts(reader: TextReader, facts: TrainingFacts) -> TrainingFacts:
     if not isinstance(parameters, type(MISSING)):
         changes["parameters"] = parameters
     return structs.replace(facts, **changes)
+
+
+def _in_use(reader: TextReader) -> bool:
+    """Whether a GPU was in use when it was looked at: then even one reading tells of the training."""
+    for gpu in reader.seen.gpus:
+        used, total = gpu.value("memory_used_bytes"), gpu.value("memory_total_bytes")
+        if isinstance(used, int) and isinstance(total, int) and used * 2 >= total > 0:
+            return True
+    return False
 
 
 def _of_run(run: training.Run) -> dict[str, object]:

@@ -117,6 +117,8 @@ class Reader:
         steps = None if bar["all"] == "Unknown" else int(bar["all"])
         rate, total = compiled(_RATE).search(tail), compiled(_TOTAL).search(tail)
         eta = compiled(_ETA).search(tail) or (compiled(_KERAS_3_ETA).match(tail) if rate else None)
+        if steps is not None and done >= steps:
+            eta = None  # Keras 3 then writes the whole time in its place
         if rate is None and eta is None and total is None:
             return False
         run = self.runs[-1]

@@ -40,6 +40,8 @@ BUILD = Remedy(
     variants={
         "text": "the NVIDIA kernel module is not loaded",
         "build": "the NVIDIA kernel module could not be built for the running kernel",
+        "unknown": "CUDA cannot be started (unknown error): mostly the module nvidia_uvm is not loaded, or the machine "
+        "was suspended meanwhile",
         "refused": "the NVIDIA kernel module does not load",
         "legacy": "the installed NVIDIA driver no longer serves this GPU: the {branch}.xx legacy branch does",
         "no-devices": "the NVIDIA driver is loaded and takes no GPU: nvidia-smi finds no devices",
@@ -81,6 +83,12 @@ def driver_not_loaded(self: Rule, facts: Facts) -> Iterator[Draft]:
     )
 
 
+CUDA_UNKNOWN = 999
+LOAD_UVM = Remedy(
+    summary="Load the module that CUDA needs beside the driver's own; if that does not help, reboot.",
+    commands=("sudo modprobe -r nvidia_uvm && sudo modprobe nvidia_uvm", "sudo reboot"),
+    applicability=Applicability.UNSAFE,
+)
 _REFUSED = ("module-not-loaded", "module-build-failed", "legacy-driver-needed", "module-found-no-gpu")
 _NOT_RUNNING = ("kernel-driver-not-running", "module-not-in-list", "smi-no-devices")
 # What explains it better; and the words of a driver that is not even installed.
@@ -96,6 +104,12 @@ def _from_text(self: Rule, facts: Facts) -> Iterator[Draft]:
     missing = outcome(facts.driver.cuda_init.get()) is Api.NO_LIBRARY
     hidden = (facts.python.environment.get() or {}).get("CUDA_VISIBLE_DEVICES") in ("", "-1")
     looked = not isinstance(facts.host.pci_gpus, Unknown) and not has_pci_gpu(facts)
+    if not told and not silent and not looked and failed_with(facts.driver.cuda_init.get(), CUDA_UNKNOWN):
+        if facts.host.container.get() is None and not isinstance(facts.driver.device_nodes, Known):
+            yield self.finding(
+                ("driver.cuda_init",), variant="unknown", confidence=Confidence.LIKELY, remedies=(LOAD_UVM,)
+            )
+        return
     if not told and (not silent or missing or hidden or looked):
         return
     legacy = next((event.parameters["branch"] for event in told if "branch" in event.parameters), "")

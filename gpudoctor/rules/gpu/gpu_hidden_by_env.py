@@ -8,6 +8,7 @@ from gpudoctor.facts.model import Facts, Known
 from gpudoctor.findings import Applicability, Capability, Confidence, Remedy, Severity
 from gpudoctor.rules.driver._state import failed_with
 from gpudoctor.rules.observed import seen_gpu_devices
+from gpudoctor.rules.python._state import events, seen
 from gpudoctor.rules.registry import Draft, Rule, rule
 
 VARIABLE = "CUDA_VISIBLE_DEVICES"
@@ -24,7 +25,11 @@ UNSET_ON_WINDOWS = Remedy(
     breaks=Capability.VISIBLE,
     needs=(Capability.KERNEL_DRIVER, Capability.USER_DRIVER),
     message="CUDA_VISIBLE_DEVICES={value} hides every GPU of this machine from CUDA programs",
-    variants={"unset": "CUDA_VISIBLE_DEVICES is empty, which hides every GPU of this machine from CUDA programs"},
+    variants={
+        "perhaps": "the driver is well and offers CUDA no device: mostly CUDA_VISIBLE_DEVICES hides the GPUs, or names "
+        "one that does not exist",
+        "unset": "CUDA_VISIBLE_DEVICES is empty, which hides every GPU of this machine from CUDA programs",
+    },
 )
 def gpu_hidden_by_env(self: Rule, facts: Facts) -> Iterator[Draft]:
     """An environment variable hides every GPU.
@@ -34,7 +39,16 @@ def gpu_hidden_by_env(self: Rule, facts: Facts) -> Iterator[Draft]:
     How to fix: unset the variable, or name a GPU that exists (numbers count from 0; a UUID is safer). In a script, look
     for os.environ["CUDA_VISIBLE_DEVICES"]; under Slurm, ask for a GPU.
     """
-    value = (facts.python.environment.require()).get(VARIABLE)
+    value = (facts.python.environment.get() or {}).get(VARIABLE)
+    if value is None and _offers_none(facts):
+        yield self.finding(
+            ("driver.cuda_init", *seen(events(facts, "versions-agree"))),
+            variant="perhaps",
+            confidence=Confidence.POSSIBLE,
+            remedies=(UNSET,),
+        )
+        return
+    facts.python.environment.require()
     if value is None:
         return
     if _hides_all(value) and _not_asked(facts):
@@ -81,3 +95,9 @@ def _from_text(self: Rule, facts: Facts, value: str) -> Iterator[Draft]:
         remedies=(UNSET_ON_WINDOWS if windows else UNSET,),
         value=value,
     )
+
+
+def _offers_none(facts: Facts) -> bool:
+    """Whether a log tells that the driver is well, and that CUDA finds no device."""
+    refused = failed_with(facts.driver.cuda_init.get(), NO_DEVICE) and bool(events(facts, "versions-agree"))
+    return refused and _not_asked(facts) and facts.host.container.get() is None and not seen_gpu_devices(facts)

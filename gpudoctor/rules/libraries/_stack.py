@@ -7,7 +7,7 @@ import re
 from msgspec import Struct
 
 from gpudoctor import compat
-from gpudoctor.facts.model import Api, Facts, FactUnavailable, Known, Library, LogEvent
+from gpudoctor.facts.model import Api, Facts, FactUnavailable, Known, Library, LogEvent, Unknown
 from gpudoctor.findings import Evidence
 from gpudoctor.rules.driver._state import outcome
 from gpudoctor.rules.gpu._code import platform_of
@@ -167,7 +167,10 @@ def lack(facts: Facts) -> Lack | None:
 def _no_runtime(facts: Facts) -> tuple[LogEvent, ...]:
     """Return the message about libcudart: it counts where there is a driver, which its own words deny."""
     there = isinstance(facts.driver.version, Known) or outcome(facts.driver.nvml.get()) is Api.OK
-    return events(facts, "cudart-not-loaded") if there else ()
+    # A text that tells neither of a driver nor of a container leaves the line as the one sign that there is.
+    nothing = isinstance(facts.driver.nvml, Unknown) and isinstance(facts.driver.version, Unknown)
+    text = nothing and isinstance(facts.host.pci_gpus, Unknown) and isinstance(facts.host.container, Unknown)
+    return events(facts, "cudart-not-loaded") if there or (text and not events(facts, "smi-not-found")) else ()
 
 
 def _of_names(named: tuple[LogEvent, ...]) -> tuple[Need, ...]:

@@ -13,6 +13,7 @@ from gpudoctor.rules.registry import Draft, Rule, rule
 HELD_SHARE = 0.3
 # TensorFlow takes what is free: a device with less than this part of the GPU's memory was made beside others.
 SMALL_DEVICE = 0.3
+FULL = "could not be opened"
 END_IT = Remedy(
     summary="End the other process if it is yours (a notebook keeps its memory until its kernel is shut down), use "
     "another GPU, or let both take memory as they need it.",
@@ -30,7 +31,10 @@ END_IT = Remedy(
     breaks=Capability.MEMORY,
     needs=(Capability.KERNELS, Capability.USER_DRIVER),
     message="the GPU's memory is held by others ({who}), and too little is left for this program",
-    variants={"device": "TensorFlow got only {size} of the GPU's memory: the rest is held by others"},
+    variants={
+        "full": "the GPU's memory was taken before TensorFlow came: it could not even be opened",
+        "device": "TensorFlow got only {size} of the GPU's memory: the rest is held by others",
+    },
 )
 def gpu_oom_competing_process(self: Rule, facts: Facts) -> Iterator[Draft]:
     """Other processes hold the memory of the GPU, and too little is left.
@@ -48,7 +52,7 @@ def gpu_oom_competing_process(self: Rule, facts: Facts) -> Iterator[Draft]:
     small = held[0].fact == "tensorflow.events"
     yield self.finding(
         (*seen(told), *held),
-        variant="device" if small else None,
+        variant=("full" if held[0].value == FULL else "device") if small else None,
         confidence=Confidence.LIKELY,
         remedies=(END_IT,),
         who=held[0].value,
@@ -58,6 +62,10 @@ def gpu_oom_competing_process(self: Rule, facts: Facts) -> Iterator[Draft]:
 
 def others_hold_it(facts: Facts) -> tuple[Evidence, ...]:
     """Return what shows that others hold the memory of a GPU."""
+    unopened = events(facts, "device-not-opened")
+    if unopened:  # it was full before TensorFlow came
+        source = f"{unopened[0].source}, line {unopened[0].line}"
+        return (Evidence(fact="tensorflow.events", value=FULL, source=source),)
     for index, gpu in enumerate(facts.gpus):
         # With one process it may be this program itself; a log and a table of one time show both.
         processes = [item for item in compute_processes(gpu) if share(item.memory_bytes, gpu) >= HELD_SHARE]

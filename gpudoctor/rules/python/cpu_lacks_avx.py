@@ -55,7 +55,9 @@ def cpu_lacks_avx(self: Rule, facts: Facts) -> Iterator[Draft]:
         return
     run, flags = failed_import(facts), facts.host.cpu_flags.get()
     killed = run is not None and run.outcome is RunOutcome.SIGNAL and ILLEGAL_INSTRUCTION in run.detail
-    logged = () if run is not None and not killed else events(facts, "illegal-instruction")
+    logged = (
+        () if run is not None and not killed else events(facts, "illegal-instruction", "process-illegal-instruction")
+    )
     evidence: tuple[str | Evidence, ...] = (*seen(logged), "host.cpu_model", "host.cpu_flags", "tensorflow.run")
     if killed or logged:
         yield self.finding(

@@ -24,6 +24,8 @@ TENSORFLOW = "tensorflow"
         "log": "Horovod is installed without its part for TensorFlow ({extension})",
         "another": "Horovod is built against another TensorFlow than the one installed: its library lacks a symbol "
         "({symbol})",
+        "version": "Horovod is built against {framework} {built}, and {found} is installed",
+        "no-nccl": "Horovod is built without NCCL, and the program asks for it",
         "nothing": "Horovod {horovod} is installed without a part for any framework: none of its extensions was built",
         "keras": "Horovod {horovod} does not work with the Keras of TensorFlow {version}: its callbacks fail from "
         "TensorFlow {broken} on",
@@ -75,6 +77,21 @@ def _from_log(self: Rule, facts: Facts) -> Iterator[Draft]:
     if missing:
         extension = missing[0].parameters.get("extension", "")
         yield self.finding(seen(missing), variant="log", remedies=_rebuild(facts), extension=extension)
+        return
+    versions, without = events(facts, "horovod-versions"), events(facts, "horovod-without-nccl")
+    if versions:
+        told_by = versions[0].parameters
+        yield self.finding(
+            seen(versions),
+            variant="version",
+            remedies=_rebuild(facts),
+            framework=told_by.get("framework", "another framework"),
+            built=told_by.get("built", ""),
+            found=told_by.get("found", "another version"),
+        )
+        return
+    if without:
+        yield self.finding(seen(without), variant="no-nccl", remedies=_rebuild(facts))
         return
     other = tuple(
         event for event in events(facts, "undefined-symbol") if event.parameters.get("file", "").startswith(EXTENSION)

@@ -45,12 +45,17 @@ def nccl_or_distributed_failure(self: Rule, facts: Facts) -> Iterator[Draft]:
     if nccl:
         error = nccl[0].parameters.get("error", "an unknown error")
         yield self.finding((*seen(nccl), "host.shm_bytes"), remedies=(SHOW_NCCL,), error=error)
-    gone, apart = events(facts, "collective-failed"), events(facts, "cluster-not-formed")
+    gone = events(facts, "collective-failed", "horovod-stalled")
+    apart = events(facts, "cluster-not-formed", "mpi-failed")
+    warned = () if nccl else events(facts, "nccl-warning")
+    if warned:
+        detail = warned[0].parameters.get("detail", "see its warnings")
+        yield self.finding(seen(warned), confidence=Confidence.LIKELY, remedies=(SHOW_NCCL,), error=detail)
     if gone:
         yield self.finding(seen(gone), variant="worker", remedies=(RESTART,))
     elif apart:
         yield self.finding(seen(apart), variant="cluster", confidence=Confidence.LIKELY, remedies=(RESTART,))
-    if nccl or gone or apart:
+    if nccl or gone or apart or warned:
         return
     config = facts.python.environment.require().get(VARIABLE)
     why = _fault(config) if config and len(config) < LONGEST else None

@@ -27,6 +27,7 @@ BITS = 64
         "bits": "this Python is a {bits}-bit one, and TensorFlow wheels are published for 64-bit Python only",
         "none": "pip finds no {requirement} for {python}: no release of it has a wheel for this Python and platform",
         "other": "pip finds no {requirement} for {python}: what it has for this Python is {offered}",
+        "refused": "pip refuses {requirement} on {python}",
         "held-back": "TensorFlow {version} is the newest for Python {python}; {newest} needs Python {first} or newer",
     },
 )
@@ -102,6 +103,17 @@ def _held_back(self: Rule, facts: Facts, own: str, platform: str) -> Iterator[Dr
 
 def _from_log(self: Rule, facts: Facts) -> Iterator[Draft]:
     """Find what pip printed. Without a way to the index it prints the same."""
+    refused = events(facts, "pip-python-refused", "wheel-not-supported")
+    if refused and not imported(facts):
+        parameters = refused[-1].parameters
+        yield self.finding(
+            (*seen(refused), "python.version"),
+            variant="refused",
+            remedies=tensorflow_that_fits(facts),
+            requirement=parameters.get("package") or parameters.get("wheel") or "the package",
+            python=f"Python {parameters['python']}" if "python" in parameters else "this Python or platform",
+        )
+        return
     found = events(facts, "pip-no-distribution")
     if not found or imported(facts):
         return

@@ -18,6 +18,10 @@ PROVIDERS = re.compile(
 # Packages with a rule of their own.
 ELSEWHERE = ("numpy", "protobuf", "keras", "keras-nightly", "tensorflow")
 VARIANTS = {"duplicate": "copies", "broken-metadata": "metadata", "unrecorded": "unrecorded"}
+RENAME = Remedy(
+    summary="Rename your own file or folder of that name, and delete __pycache__ beside it.",
+    applicability=Applicability.MANUAL,
+)
 REMAINS = ("hollow", "files-missing")
 
 
@@ -29,6 +33,9 @@ REMAINS = ("hollow", "files-missing")
     variants={
         "hidden": "{path} hides the package {name}: `import {name}` loads that file",
         "hidden-here": "{path} hides the package {name} from scripts and notebooks that are started in this folder",
+        "hidden-log": "a file of your own bears the name of the package {name}, and is imported in its place",
+        "hollow-log": "what is imported as tensorflow is no whole TensorFlow: remains of one, or a file or folder "
+        "of that name",
         "remains": "TensorFlow is half removed: {path}",
         "leftover": "pip left remains of a package that it could not remove: {path}",
         "missing": "{package} {version} requires {name}, which is not installed",
@@ -175,7 +182,18 @@ def _fulfil(facts: Facts, item: Conflict) -> tuple[Remedy, ...]:
 
 
 def _from_log(self: Rule, facts: Facts) -> Iterator[Draft]:
-    """Find what pip's resolver printed."""
+    """Find what pip's resolver printed, and what Python says of a package that is none."""
+    shadowed, hollow = events(facts, "tensorflow-shadowed"), events(facts, "tensorflow-hollow")
+    if shadowed:
+        name = shadowed[0].parameters.get("module", "tensorflow")
+        yield self.finding(seen(shadowed), variant="hidden-log", remedies=(RENAME,), name=name)
+    elif hollow:
+        yield self.finding(
+            seen(hollow),
+            variant="hollow-log",
+            confidence=Confidence.LIKELY,
+            remedies=_again.once(facts, ("tensorflow",), None),
+        )
     named = [event for event in events(facts, "pip-conflict") if PROVIDERS.match(_name(event, "package"))]
     providers = {_name(event, "package"): event.parameters["version"] for event in named}
     if len(providers) > 1:

@@ -46,8 +46,9 @@ def windows_msvc_runtime_missing(self: Rule, facts: Facts) -> Iterator[Draft]:
         for event in events(facts, "windows-dll-missing")
         if event.parameters.get("library", "").lower().startswith(RUNTIME)
     )
+    named = named or events(facts, "vc-runtime-missing")
     if named:
-        library = named[0].parameters["library"]
+        library = named[0].parameters.get("library", "msvcp140_1.dll")
         yield self.finding((*seen(named), "host.os"), remedies=(INSTALL,), library=library)
         return
     failed = tuple(event for event in events(facts, "dll-load-failed") if "tf" in _module(event.parameters))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpudoctor.facts.model import Facts
-from gpudoctor.findings import Capability, Remedy, Severity
+from gpudoctor.facts.model import Facts, Known
+from gpudoctor.findings import Capability, Confidence, Remedy, Severity
 from gpudoctor.rules.registry import Draft, Rule, rule
 from gpudoctor.rules.speed._training import LAUNCH_BOUND, limit
 
@@ -17,6 +17,7 @@ LARGE = 256
     Severity.WARNING,
     breaks=Capability.SPEED,
     message="a batch of {batch} is too small for this GPU: twice the images take hardly longer",
+    variants={"text": "a batch of {batch} keeps this GPU at {load} % only: steps hold too few images"},
 )
 def small_batch(self: Rule, facts: Facts) -> Iterator[Draft]:
     """The GPU spends its time on starting steps, since each of them holds few images.
@@ -25,6 +26,10 @@ def small_batch(self: Rule, facts: Facts) -> Iterator[Draft]:
     How to fix: double the batch until images/s stop growing or memory ends. Larger batches mean fewer updates in an
     epoch: train more epochs, and be careful with a higher learning rate.
     """
+    told = tuple(_in_text(self, facts))
+    if told:
+        yield from told
+        return
     if limit(facts) != LAUNCH_BOUND:
         return
     batch = facts.training.batch_size.require()
@@ -32,3 +37,27 @@ def small_batch(self: Rule, facts: Facts) -> Iterator[Draft]:
         return
     double = Remedy(summary=f"Try a batch of {batch * 2}, and double it while images/s grow and memory lasts.")
     yield self.finding(("training.limit", "training.batch_size"), remedies=(double,), batch=batch)
+
+
+TINY = 8
+IDLE_PERCENT = 50
+SHORT_STEP_SECONDS = 0.05
+
+
+def _in_text(self: Rule, facts: Facts) -> Iterator[Draft]:
+    """Find it where a text tells the batch, the load of the GPU, and that steps are short."""
+    training = facts.training
+    batch, load, step = training.batch_size.get(), training.gpu_utilization_percent.get(), training.step_seconds.get()
+    if isinstance(training.limit, Known) or batch is None or load is None or batch > TINY or load >= IDLE_PERCENT:
+        return
+    if step is not None and step >= SHORT_STEP_SECONDS:
+        return  # steps as long as that wait for something else
+    double = Remedy(summary=f"Try a batch of {batch * 4}, and double it while images/s grow and memory lasts.")
+    yield self.finding(
+        ("training.batch_size", "training.gpu_utilization_percent", "training.step_seconds"),
+        variant="text",
+        confidence=Confidence.LIKELY,
+        remedies=(double,),
+        batch=batch,
+        load=round(load),
+    )
