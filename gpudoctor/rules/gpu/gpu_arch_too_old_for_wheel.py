@@ -6,12 +6,19 @@ from collections.abc import Iterator
 
 from gpudoctor import compat
 from gpudoctor.facts.model import Facts, Gpu, Known
-from gpudoctor.findings import Capability, Confidence, Severity
+from gpudoctor.findings import Applicability, Capability, Confidence, Remedy, Severity
 from gpudoctor.rules.gpu._code import another_runs, capability_of, gpu_code, is_hidden, shown_name
 from gpudoctor.rules.gpu._log import is_newer_than_build, of_gpu
 from gpudoctor.rules.python._state import events, seen
 from gpudoctor.rules.registry import Draft, Rule, Scope, rule
 from gpudoctor.rules.tensorflow._install import tensorflow_that_fits
+
+ANOTHER_GPU = Remedy(
+    summary="No published TensorFlow wheel has code for this GPU and fits this machine: use a newer GPU, or train on "
+    "the CPU.",
+    commands=("gpudoctor check --expect cpu",),
+    applicability=Applicability.SAFE,
+)
 
 
 @rule(
@@ -45,7 +52,7 @@ def gpu_arch_too_old_for_wheel(self: Rule, facts: Facts, gpu: Gpu) -> Iterator[D
     yield self.finding(
         (*evidence, "tensorflow.compute_capabilities", "tensorflow.version"),
         severity=Severity.NOTE if spared else None,
-        remedies=() if spared else tensorflow_that_fits(facts),
+        remedies=() if spared else tensorflow_that_fits(facts) or (ANOTHER_GPU,),
         version=facts.tensorflow.version.require(),
         gpu=shown_name(gpu, cc),
         carries=answer.reason.partition(" has ")[2] or answer.reason,
