@@ -146,7 +146,7 @@ def test_status_when_nothing_could_be_read(unknown_file: Path, options: tuple[st
         (("check", "--format", "yaml"), "'yaml'"),
         (("check", "--timeout", "0"), "--timeout"),
         (("check", "--timeout", "soon"), "'--timeout'"),
-        (("check", "-o", "report.txt"), "'report.txt' is not FORMAT=PATH (FORMAT is text or json)"),
+        (("check", "-o", "report.txt"), "'report.txt' is not FORMAT=PATH (FORMAT is text, json, junit, "),
         (("check", "-o", "yaml=report.txt"), "'yaml=report.txt' is not FORMAT=PATH"),
         (("check", "-o", "json="), "'json=' is not FORMAT=PATH"),
         (("snapshot", "-o", "text=facts.txt"), "facts are saved as JSON only: -o json=PATH"),

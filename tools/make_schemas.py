@@ -14,6 +14,7 @@ sys.path.insert(0, str(ROOT))
 
 from gpudoctor.benchmark import results  # noqa: E402 (found by the line above)
 from gpudoctor.facts import codec  # noqa: E402
+from gpudoctor.policy import keys  # noqa: E402
 from gpudoctor.report import json as report  # noqa: E402
 from gpudoctor.report import plan_json  # noqa: E402
 
@@ -25,6 +26,7 @@ def schemas() -> dict[str, str]:
     made = {
         "bench.schema.json": results.json_schema(),
         "facts.schema.json": codec.json_schema(),
+        "policy.schema.json": keys.json_schema(),
         "plan.schema.json": plan_json.json_schema(),
         "report.schema.json": report.json_schema(),
     }

@@ -17,6 +17,7 @@ from gpudoctor.cli.explain import explain
 from gpudoctor.cli.fast import Command, Group
 from gpudoctor.cli.output import hold_standard_descriptors
 from gpudoctor.cli.plan import plan
+from gpudoctor.cli.policy import policy_app
 from gpudoctor.cli.rules import rules
 from gpudoctor.cli.snapshot import snapshot
 from gpudoctor.cli.tables import tables_app, use_tables_of_environment
@@ -56,6 +57,7 @@ def _typer(commands: tuple[Callable[..., None], ...]) -> typer.Typer:
 
 app = _typer(COMMANDS)
 app.add_typer(data_app, name="data")
+app.add_typer(policy_app, name="policy")
 app.add_typer(tables_app, name="tables")
 
 

@@ -11,13 +11,22 @@ from gpudoctor.cli.machine import collect_facts
 from gpudoctor.cli.options import (
     DriverSeconds,
     FailOn,
-    Format,
-    OutputOption,
     PythonOption,
     QuickOption,
+    ReportFormat,
+    ReportOutputOption,
     TensorFlowSeconds,
 )
 from gpudoctor.cli.output import usage_error
+from gpudoctor.cli.policies import (
+    IgnoreOption,
+    NoPolicyOption,
+    PolicyOption,
+    RequireOption,
+    SelectOption,
+    load_policy,
+    with_benchmark,
+)
 from gpudoctor.cli.reports import deliver, exit_status
 from gpudoctor.findings import Expect, Source, SourceKind
 
@@ -34,11 +43,23 @@ def check(  # noqa: PLR0913 (one argument for each option)
         typer.Option("--facts", metavar="FILE", help="Judge saved facts in place of this machine.", show_default=False),
     ] = None,
     expect: Annotated[
-        Expect, typer.Option(help="What you want to train on; with cpu, a missing or unused GPU is only noted.")
-    ] = Expect.GPU,
-    fail_on: Annotated[FailOn, typer.Option(help="Exit with 1 from findings of this severity on.")] = FailOn.ERROR,
-    format: Annotated[Format, typer.Option("--format", help="Format of standard output.")] = Format.TEXT,  # noqa: A002
-    output: OutputOption = None,
+        Expect | None,
+        typer.Option(
+            help="What you want to train on; with cpu, a missing or unused GPU is only noted.", show_default="gpu"
+        ),
+    ] = None,
+    fail_on: Annotated[
+        FailOn | None, typer.Option(help="Exit with 1 from findings of this severity on.", show_default="error")
+    ] = None,
+    policy_file: PolicyOption = None,
+    no_policy: NoPolicyOption = False,
+    require: RequireOption = None,
+    select: SelectOption = None,
+    ignore: IgnoreOption = None,
+    format: Annotated[  # noqa: A002
+        ReportFormat, typer.Option("--format", help="Format of standard output.")
+    ] = ReportFormat.TEXT,
+    output: ReportOutputOption = None,
     verbose: Annotated[bool, typer.Option("-v", "--verbose", help="List every check with its outcome.")] = False,
     timeout: DriverSeconds = 10.0,
     tensorflow_timeout: TensorFlowSeconds = 120.0,
@@ -53,18 +74,25 @@ def check(  # noqa: PLR0913 (one argument for each option)
 
       gpudoctor check --python ~/my-env --format json
 
-    Exit status: 0 no finding at or above --fail-on; 1 there is one; 2 wrong usage or unreadable input; 3 no such
-    finding, but what --expect asks could not be answered; 130 interrupted.
+      gpudoctor check --require min_free_memory=6GiB -o junit=report.xml -o sarif=report.sarif
+
+    Exit status: 0 no finding at or above --fail-on; 1 there is one; 2 wrong usage, unreadable input, bad policy; 3 no
+    such finding, but what --expect or the policy asks could not be answered; 130 interrupted.
     """
+    policy = load_policy(policy_file, no_policy, require, select, ignore)
     if facts is not None:
         source = Source(kind=SourceKind.FACTS, names=(str(facts),))
         seen, interrupted = read_facts(facts), False
     else:
         source = Source(kind=SourceKind.LIVE)
-        collected = collect_facts(python, quick, timeout, tensorflow_timeout)
+        ahead = (format.value, *(item.kind for item in output or []))
+        collected = collect_facts(python, quick, timeout, tensorflow_timeout, formats=ahead, policy=policy is not None)
         seen, interrupted = collected.facts, collected.interrupted
-    report = deliver(seen, source, expect, shown=format, outputs=output or [], verbose=verbose)
-    raise typer.Exit(130 if interrupted else exit_status(report, fail_on))
+    seen = with_benchmark(seen, policy)
+    wanted = expect or (policy and policy.expect) or Expect.GPU
+    limit = fail_on or (FailOn(policy.fail_on) if policy and policy.fail_on else FailOn.ERROR)
+    report = deliver(seen, source, wanted, shown=format, outputs=list(output or []), verbose=verbose, policy=policy)
+    raise typer.Exit(130 if interrupted else exit_status(report, limit))
 
 
 def read_facts(path: Path) -> Facts:

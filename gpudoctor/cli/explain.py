@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gpudoctor.cli.options import FailOn, Format, OutputOption
+from gpudoctor.cli.options import FailOn, ReportFormat, ReportOutputOption
 from gpudoctor.cli.output import put, usage_error
 from gpudoctor.cli.reports import deliver, exit_status
 from gpudoctor.findings import Expect, Source, SourceKind
@@ -33,8 +33,10 @@ def explain(  # noqa: PLR0913 (one argument for each option)
         Expect, typer.Option(help="What the text's author wants to train on; with cpu, an unused GPU is only noted.")
     ] = Expect.GPU,
     fail_on: Annotated[FailOn, typer.Option(help="Exit with 1 from findings of this severity on.")] = FailOn.ERROR,
-    format: Annotated[Format, typer.Option("--format", help="Format of standard output.")] = Format.TEXT,  # noqa: A002
-    output: OutputOption = None,
+    format: Annotated[  # noqa: A002
+        ReportFormat, typer.Option("--format", help="Format of standard output.")
+    ] = ReportFormat.TEXT,
+    output: ReportOutputOption = None,
     with_machine: Annotated[
         bool, typer.Option("--with-machine", help="The text is of this machine: add what the machine itself tells.")
     ] = False,
@@ -72,7 +74,7 @@ def explain(  # noqa: PLR0913 (one argument for each option)
     if with_machine:
         facts = _with_machine(facts)
     source = Source(kind=SourceKind.TEXT, names=tuple(_name(file) for file in files))
-    report = deliver(facts, source, expect, shown=format, outputs=output or [], verbose=verbose)
+    report = deliver(facts, source, expect, shown=format, outputs=list(output or []), verbose=verbose)
     status = exit_status(report, fail_on)
     raise typer.Exit(0 if fail_on is FailOn.NEVER else status)
 

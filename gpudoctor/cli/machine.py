@@ -6,18 +6,27 @@ import contextlib
 import shutil
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from gpudoctor.facts.collect import Collected, Progress
 
 
-def collect_facts(python: str | None, quick: bool, timeout: float, tensorflow_timeout: float) -> Collected:
+def collect_facts(
+    python: str | None,
+    quick: bool,
+    timeout: float,
+    tensorflow_timeout: float,
+    *,
+    formats: Sequence[str] = ("text",),
+    policy: bool = False,
+) -> Collected:
+    """Return the facts of this machine. formats, policy: of what the report will be made, loaded meanwhile."""
     from gpudoctor.facts.collect import collect
     from gpudoctor.facts.host import Host
 
-    with shown_progress() as progress, loading_ahead():
+    with shown_progress() as progress, loading_ahead(formats, policy):
         return collect(
             Host(),
             python=python,
@@ -29,19 +38,20 @@ def collect_facts(python: str | None, quick: bool, timeout: float, tensorflow_ti
 
 
 @contextlib.contextmanager
-def loading_ahead() -> Iterator[None]:
+def loading_ahead(formats: Sequence[str], policy: bool) -> Iterator[None]:
     """Load what the report will need while we wait for the children that read the machine."""
 
-    def load() -> None:
+    def work() -> None:
         with contextlib.suppress(Exception):  # it is raised again where it is needed
             from gpudoctor.compat import tables
-            from gpudoctor.report import text  # noqa: F401
+            from gpudoctor.report.formats import load
             from gpudoctor.rules.registry import load_rules
 
-            load_rules()
+            load(formats)
+            load_rules(policy=policy)
             tables()
 
-    thread = threading.Thread(target=load, name="loading ahead", daemon=True)
+    thread = threading.Thread(target=work, name="loading ahead", daemon=True)
     thread.start()
     try:
         yield

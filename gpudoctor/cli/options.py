@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from enum import Enum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import typer
 
@@ -15,6 +15,18 @@ class Format(str, Enum):
 
     TEXT = "text"
     JSON = "json"
+
+
+class ReportFormat(str, Enum):
+    """Formats of a report about a machine."""
+
+    TEXT = "text"
+    JSON = "json"
+    JUNIT = "junit"
+    SARIF = "sarif"
+    GITHUB = "github"
+    MARKDOWN = "markdown"
+    HTML = "html"
 
 
 class FailOn(str, Enum):
@@ -29,12 +41,15 @@ class FailOn(str, Enum):
 class Output(str):
     """FORMAT=PATH, checked while the command line is parsed."""
 
+    formats: ClassVar[type[Enum]] = Format
+
     @classmethod
     def parse(cls, text: str) -> Output:
         """Return the option's value. Raises typer.BadParameter."""
         name, equals, path = text.partition("=")
-        if not equals or not path or name not in {item.value for item in Format}:
-            known = " or ".join(item.value for item in Format)
+        known_names = [item.value for item in cls.formats]
+        if not equals or not path or name not in known_names:
+            known = f"{', '.join(known_names[:-1])} or {known_names[-1]}"
             raise typer.BadParameter(f"{text!r} is not FORMAT=PATH (FORMAT is {known})")
         return cls(text)
 
@@ -47,6 +62,12 @@ class Output(str):
     def path(self) -> Path:
         """Where to; %h stands for the host's name."""
         return Path(self.partition("=")[2].replace("%h", os.uname().nodename if hasattr(os, "uname") else "host"))
+
+
+class ReportOutput(Output):
+    """The same for a report about a machine."""
+
+    formats = ReportFormat
 
 
 PythonOption = Annotated[
@@ -68,6 +89,17 @@ OutputOption = Annotated[
         "-o",
         "--output",
         parser=Output.parse,
+        metavar="FORMAT=PATH",
+        help="Write a file in this format as well; can be repeated; %h stands for the host's name.",
+        show_default=False,
+    ),
+]
+ReportOutputOption = Annotated[
+    list[ReportOutput] | None,
+    typer.Option(
+        "-o",
+        "--output",
+        parser=ReportOutput.parse,
         metavar="FORMAT=PATH",
         help="Write a file in this format as well; can be repeated; %h stands for the host's name.",
         show_default=False,

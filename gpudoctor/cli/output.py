@@ -52,6 +52,15 @@ def write_file(path: Path, text: str) -> None:
         usage_error(f"{path}: {exc.strerror or exc}")
 
 
+def append_file(path: Path, text: str) -> None:
+    """Add to a file that others write to as well."""
+    try:
+        with path.open("a", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as exc:
+        usage_error(f"{path}: {exc.strerror or exc}")
+
+
 def usage_error(text: str) -> NoReturn:
     typer.echo(f"gpudoctor: {text}", err=True)
     raise typer.Exit(2)

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpudoctor.cli.options import FailOn, Format, Output
-from gpudoctor.cli.output import put, write_file
+from gpudoctor.cli.options import FailOn, Output, ReportFormat
+from gpudoctor.cli.output import append_file, put, write_file
+from gpudoctor.cli.terminal import look
 from gpudoctor.findings import Expect, Report, Severity, Source, SourceKind, Verdict
 
 if TYPE_CHECKING:
     from gpudoctor.facts.model import Facts
+    from gpudoctor.policy.model import Policy
 
-MAX_WIDTH = 100
+STEP_SUMMARY = "GITHUB_STEP_SUMMARY"
 
 
 def exit_status(report: Report, fail_on: FailOn) -> int:
@@ -24,13 +26,15 @@ def exit_status(report: Report, fail_on: FailOn) -> int:
     return 3 if report.verdict is Verdict.UNKNOWN else 0
 
 
-def judge_facts(facts: Facts, source: Source, expect: Expect) -> Report:
+def judge_facts(facts: Facts, source: Source, expect: Expect, policy: Policy | None = None) -> Report:
     from gpudoctor.compat import tables
     from gpudoctor.engine import judge
     from gpudoctor.rules.registry import load_rules
 
     dates = {table.name: table.retrieved for table in tables()}
-    return judge(facts, load_rules(), source=source, expect=expect, tables=dates)
+    if policy is None:
+        return judge(facts, load_rules(), source=source, expect=expect, tables=dates)
+    return judge(facts, load_rules(policy=True), source=source, expect=expect, tables=dates, policy=policy)
 
 
 def deliver(
@@ -38,28 +42,32 @@ def deliver(
     source: Source,
     expect: Expect,
     *,
-    shown: Format,
+    shown: ReportFormat,
     outputs: list[Output],
     verbose: bool,
+    policy: Policy | None = None,
 ) -> Report:
-    """Print and write the report, and return it.
+    """Print and write the report, and return it. policy: as it stands today.
 
-    What may leave this machine is judged from redacted facts, as if they were saved.
+    What may leave this machine is judged from redacted facts, as if they were saved. With the format github, what
+    GITHUB_STEP_SUMMARY names gets the report as Markdown as well.
     """
     from gpudoctor.report import formats
 
     saved: Report | None = None
-    if shown is not Format.TEXT or outputs:
+    if shown is not ReportFormat.TEXT or outputs:
         from gpudoctor.facts import codec
 
         clean = facts if source.kind is SourceKind.FACTS else codec.redact(facts, codec.Identity.of_this_process())
-        saved = judge_facts(clean, source, expect)
-    if shown is Format.TEXT or saved is None:
-        report = judge_facts(facts, source, expect)
+        saved = judge_facts(clean, source, expect, policy)
+    if shown is ReportFormat.TEXT or saved is None:
+        report = judge_facts(facts, source, expect, policy)
         print_text(report, verbose)
     else:
         report = saved
         put(formats.render(saved, shown.value))
+        if shown is ReportFormat.GITHUB and os.environ.get(STEP_SUMMARY):
+            append_file(Path(os.environ[STEP_SUMMARY]), formats.render(saved, ReportFormat.MARKDOWN.value))
     for item in outputs:
         if saved is not None:
             write_file(item.path, formats.render(saved, item.kind))
@@ -69,8 +77,6 @@ def deliver(
 def print_text(report: Report, verbose: bool) -> None:
     from gpudoctor.report import text
 
-    terminal = sys.stdout is not None and sys.stdout.isatty()
-    color = terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    width = min(shutil.get_terminal_size().columns, MAX_WIDTH) if terminal else text.WIDTH
+    color, width = look(sys.stdout, os.environ)
     unicode = (getattr(sys.stdout, "encoding", None) or "").lower().replace("-", "") in ("utf8", "utf8sig")
     put(text.render(report, width=width, color=color, unicode=unicode, verbose=verbose))

@@ -6,7 +6,7 @@ import datetime as dt
 import difflib
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +23,15 @@ if TYPE_CHECKING:
 OWN_FILE, PYPROJECT = "gpudoctor.toml", "pyproject.toml"
 TABLE = ("tool", "gpudoctor")
 SIZE_LIMIT_BYTES = 4 << 20
+Rules = Callable[[], "Mapping[str, Rule]"]
 SEVERITIES = {item.label: item for item in Severity}
+
+
+def shipped() -> Mapping[str, Rule]:
+    """Return all rules; loaded only where a policy names some."""
+    from gpudoctor.rules.registry import load_rules
+
+    return load_rules(policy=True)
 
 
 class PolicyError(Exception):
@@ -54,12 +62,13 @@ def find(folder: Path) -> Path | None:
     for place in (folder, *folder.parents):
         if (place / OWN_FILE).is_file():
             return place / OWN_FILE
-        if _has_table(place / PYPROJECT):
+        if has_table(place / PYPROJECT):
             return place / PYPROJECT
     return None
 
 
-def _has_table(path: Path) -> bool:
+def has_table(path: Path) -> bool:
+    """Whether a pyproject.toml has a table tool.gpudoctor."""
     try:
         with path.open("rb") as file:
             raw = file.read(SIZE_LIMIT_BYTES)
@@ -74,8 +83,8 @@ def _has_table(path: Path) -> bool:
     return isinstance(tool, dict) and "gpudoctor" in tool
 
 
-def read(path: Path, rules: Mapping[str, Rule]) -> Policy:
-    """Return the policy in a file. rules: all, for the names in it. Raises PolicyError."""
+def read(path: Path, rules: Rules = shipped) -> Policy:
+    """Return the policy in a file. rules: gives all, for the names in it. Raises PolicyError."""
     shown = os.path.relpath(path)
     try:
         with path.open("rb") as file:
@@ -100,7 +109,7 @@ def read(path: Path, rules: Mapping[str, Rule]) -> Policy:
     return replace(policy, source=shown)
 
 
-def of_table(table: Mapping[str, object], rules: Mapping[str, Rule], source: str = "") -> Policy:
+def of_table(table: Mapping[str, object], rules: Rules = shipped, source: str = "") -> Policy:
     """Return the policy in a table that was read elsewhere. Raises PolicyError."""
     try:
         return replace(_policy(dict(table), rules), source=source)
@@ -116,7 +125,7 @@ def _table_of(path: Path, tree: dict[str, Any]) -> tuple[object, tuple[str, ...]
     return (tool.get("gpudoctor", {}) if isinstance(tool, dict) else tool), TABLE
 
 
-def _policy(table: object, rules: Mapping[str, Rule]) -> Policy:
+def _policy(table: object, rules: Rules) -> Policy:
     if not isinstance(table, dict):
         raise _Fault("tool.gpudoctor has to be a table", ())
     values: dict[str, Any] = {}
@@ -152,16 +161,17 @@ def _near(name: str, known: Iterable[str]) -> str:
     return f"; did you mean {' or '.join(near)}?" if near else ""
 
 
-def _rule(name: object, rules: Mapping[str, Rule], key: tuple[str, ...], item: int | None = None) -> str:
+def _rule(name: object, rules: Rules, key: tuple[str, ...], item: int | None = None) -> str:
     """Return the present id of a rule. Raises _Fault."""
     if not isinstance(name, str):
         raise _Fault(f"a rule's id is wanted, not {_toml_text(name)}", key, item)
-    if name in rules:
+    known = rules()
+    if name in known:
         return name
-    for rule in rules.values():
+    for rule in known.values():
         if name in rule.former_ids:
             return rule.id
-    raise _Fault(f"there is no rule {name!r}{_near(name, rules)}", key, item)
+    raise _Fault(f"there is no rule {name!r}{_near(name, known)}", key, item)
 
 
 def _list(key: str, value: object) -> list[object]:
@@ -170,10 +180,10 @@ def _list(key: str, value: object) -> list[object]:
     return value
 
 
-def _selected(value: object, rules: Mapping[str, Rule]) -> tuple[str, ...]:
+def _selected(value: object, rules: Rules) -> tuple[str, ...]:
     from gpudoctor.rules.registry import area_of
 
-    areas = {area_of(rule) for rule in rules.values()}
+    areas = {area_of(rule) for rule in rules().values()}
     items = enumerate(_list("select", value))
     return tuple(
         item if isinstance(item, str) and item in areas else _rule(item, rules, ("select",), number)
@@ -181,7 +191,7 @@ def _selected(value: object, rules: Mapping[str, Rule]) -> tuple[str, ...]:
     )
 
 
-def _ignored(value: object, rules: Mapping[str, Rule]) -> tuple[Ignore, ...]:
+def _ignored(value: object, rules: Rules) -> tuple[Ignore, ...]:
     found = []
     for number, item in enumerate(_list("ignore", value)):
         if not isinstance(item, dict):
@@ -201,7 +211,7 @@ def _ignored(value: object, rules: Mapping[str, Rule]) -> tuple[Ignore, ...]:
     return tuple(found)
 
 
-def _severities(value: object, rules: Mapping[str, Rule]) -> dict[str, Severity]:
+def _severities(value: object, rules: Rules) -> dict[str, Severity]:
     if not isinstance(value, dict):
         raise _Fault("severity has to be a table of rules", ("severity",))
     found = {}
@@ -215,10 +225,10 @@ def _severities(value: object, rules: Mapping[str, Rule]) -> dict[str, Severity]
 
 def override(
     policy: Policy,
-    rules: Mapping[str, Rule],
     values: Mapping[str, object],
     select: Iterable[str] = (),
     ignore: Iterable[str] = (),
+    rules: Rules = shipped,
 ) -> Policy:
     """Return the policy with what was given on the command line or by a caller. Raises PolicyError.
 

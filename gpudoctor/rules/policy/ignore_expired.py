@@ -18,7 +18,7 @@ REMOVE = Remedy(
 @rule(
     Severity.NOTE,
     asks="expired",
-    message="{ignored} was ignored until {until} only: its findings count again",
+    message="the policy ignored {ignored} until {until} only: its findings count again",
 )
 def ignore_expired(self: Rule, _: Facts, asked: tuple[Ignore, ...]) -> Iterator[Draft]:
     """A rule was ignored until a date that has passed.

@@ -1,0 +1,80 @@
+"""What several renderers pick out of a report."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+
+from gpudoctor.findings import Evidence, Finding, Remedy, Report, Role, Severity
+from gpudoctor.report.clean import clean
+from gpudoctor.rules.registry import Rule, area_of, load_rules
+
+
+def root_causes(report: Report, least: Severity = Severity.WARNING) -> list[Finding]:
+    """Return the findings that stand on their own, from a severity on."""
+    return [item for item in report.findings if item.role is Role.ROOT_CAUSE and item.severity >= least]
+
+
+def notes(report: Report) -> list[Finding]:
+    """Return what is only worth a note."""
+    return [item for item in report.findings if item.role is Role.ROOT_CAUSE and item.severity is Severity.NOTE]
+
+
+def explained_by(report: Report, cause: Finding) -> list[str]:
+    """Return the rules whose findings a root cause explains, each once."""
+    return list(
+        dict.fromkeys(
+            item.rule
+            for item in report.findings
+            if item.role is Role.CONSEQUENCE
+            and item.explained_by == cause.rule
+            and (cause.gpu is None or item.gpu in (None, cause.gpu))
+        )
+    )
+
+
+def sentence(text: str) -> str:
+    """Return a message on one line, without control characters, with a capital and a full stop."""
+    text = clean(text)
+    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "?")) else ".")
+
+
+def evidence_text(item: Evidence) -> str:
+    """Return a fact with its value and source on one line."""
+    return clean(f"{item.fact}: {item.value} [{item.source}]")
+
+
+def remedies_for(report: Report, finding: Finding) -> list[Remedy]:
+    """Return what mends a finding: a consequence is mended with its cause."""
+    rules = {finding.rule, finding.explained_by}
+    return [remedy for remedy in report.remedies if rules & set(remedy.fixes)] or list(finding.remedies)
+
+
+@functools.cache
+def rule_of(rule_id: str) -> Rule | None:
+    """Return a rule by id; None for one that is not shipped."""
+    found = load_rules().get(rule_id)
+    return found if found is not None else load_rules(policy=True).get(rule_id)
+
+
+def area_name(rule_id: str) -> str:
+    """Return the area of a rule: driver."""
+    rule = rule_of(rule_id)
+    return "other" if rule is None else area_of(rule)
+
+
+def summary_of(rule: Rule) -> str:
+    """Return the first sentence of a rule's documentation."""
+    return rule.doc.split("\n", 1)[0]
+
+
+def paragraphs_of(rule: Rule) -> Iterator[tuple[str, str]]:
+    """Yield title and text of the rest of a rule's documentation: Why it matters, How to fix."""
+    titles = ("Why it matters", "How to fix")
+    rest = rule.doc.partition("\n")[2]
+    for number, title in enumerate(titles):
+        after = rest.partition(f"{title}:")[2]
+        for other in titles[number + 1 :]:
+            after = after.partition(f"{other}:")[0]
+        if after.strip():
+            yield title, " ".join(after.split())

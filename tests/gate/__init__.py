@@ -1,0 +1,1 @@
+"""The gate: policies, formats for CI, the library, the pytest plugin, examples."""
