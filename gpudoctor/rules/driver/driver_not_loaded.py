@@ -25,6 +25,12 @@ LOAD = Remedy(
     commands=("sudo modprobe nvidia", "sudo dmesg | grep -iE 'nvidia|nvrm|nouveau|secure'"),
     applicability=Applicability.UNSAFE,
 )
+LOOK = Remedy(
+    summary="Read what the kernel says about the GPU: a driver that no longer serves it, a card that did not start, or "
+    "power that is missing. Under a scheduler, ask for a GPU: without one a job sees none.",
+    commands=("sudo dmesg | grep -iE 'nvrm|nvidia|xid'", "lspci -nnk -d 10de:"),
+    applicability=Applicability.SAFE,
+)
 BUILD = Remedy(
     summary="There is no module for the running kernel: build it with DKMS (its kernel headers are needed), then "
     "reboot.",
@@ -57,7 +63,10 @@ def driver_not_loaded(self: Rule, facts: Facts) -> Iterator[Draft]:
     How to fix: load the module, or reboot if the driver or the kernel was just updated. If it does not load, the kernel
     log says why (no module for this kernel, an unsigned module under Secure Boot, another driver on the GPU).
     """
-    if answers(facts) or nouveau_in_the_way(facts):
+    if nouveau_in_the_way(facts):
+        return
+    if answers(facts):
+        yield from _takes_none(self, facts)
         return
     require_own_driver(facts)
     told = tuple(_from_text(self, facts))
@@ -89,6 +98,27 @@ LOAD_UVM = Remedy(
     commands=("sudo modprobe -r nvidia_uvm && sudo modprobe nvidia_uvm", "sudo reboot"),
     applicability=Applicability.UNSAFE,
 )
+PASSED_THROUGH = "vfio-pci"
+
+
+def _takes_none(self: Rule, facts: Facts) -> Iterator[Draft]:
+    """Find a driver that is loaded and talks, and has taken no GPU though the bus has one.
+
+    In a container or under WSL the bus is another's; a job of a cluster may have been given none, hence likely only.
+    """
+    if not isinstance(facts.host.container, Absent) or isinstance(facts.host.wsl, Known):
+        return
+    own = [device for device in facts.host.pci_gpus.get() or () if device.driver != PASSED_THROUGH]
+    if not own or facts.driver.nvml_device_count.get() != 0 or facts.driver.cuda_device_count_unmasked.get():
+        return
+    yield self.finding(
+        ("driver.nvml_device_count", "driver.cuda_device_count_unmasked", "host.pci_gpus"),
+        variant="no-devices",
+        confidence=Confidence.LIKELY,
+        remedies=(LOOK,),
+    )
+
+
 _REFUSED = ("module-not-loaded", "module-build-failed", "legacy-driver-needed", "module-found-no-gpu")
 _NOT_RUNNING = ("kernel-driver-not-running", "module-not-in-list", "smi-no-devices")
 # What explains it better; and the words of a driver that is not even installed.
