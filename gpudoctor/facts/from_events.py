@@ -28,7 +28,7 @@ CONTAINERS = {
     "container-no-gpu-support": "docker", "container-runtime-unknown": "docker", "container-driver-too-old": "docker",
     "container-release-too-new": "docker", "container-without-driver": "docker", "container-host-driver": "docker",
     "container-device-refused": "docker", "apptainer-no-libraries": "apptainer", "kubernetes-no-gpu": "kubernetes",
-    "smi-not-in-container": "docker",
+    "smi-not-in-container": "docker", "container-banner": "docker",
 }  # fmt: skip
 IMPLY_A_GPU = ("invalid-ptx", "no-kernel-image", "invalid-kernel-image", "compiled-from-ptx", "cudnn-runtime-too-old")
 SHOW_A_DEVICE = (
@@ -49,10 +49,16 @@ def apply_events(seen: Seen) -> None:
             handler(seen, event, at)
         if event.message in CONTAINERS and seen.value("host.container") is None:
             seen.note("host.container", CONTAINERS[event.message], at)
+    for told_values in (*seen.facts.values(), *(fact for gpu in seen.gpus for fact in gpu.facts.values())):
+        told_values.sort()
     if not seen.gpus:
-        told = next((event for event in seen.events if event.message in IMPLY_A_GPU), None)
+        told = next((event for event in seen.events if _implies_a_gpu(event)), None)
         if told is not None:
             seen.gpu(ordinal=0, at=f"{told.source}:{told.line}")
+
+
+def _implies_a_gpu(event: LogEvent) -> bool:
+    return event.message in IMPLY_A_GPU or "ARCH_MISMATCH" in event.parameters.get("status", "")
 
 
 def devices_of(seen: Seen) -> list[tuple[Device, str]]:

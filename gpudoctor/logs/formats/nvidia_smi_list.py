@@ -49,12 +49,17 @@ class Reader:
     def __init__(self) -> None:
         self._columns: list[str] = []
         self._dmon: list[str] = []
+        self._listed: Gpu | None = None
 
     def line(self, text: str, at: str, seen: Seen) -> None:
         """Take a line."""
         if "(UUID: GPU-" in text and (match := compiled(_LISTED).search(text)):
             seen.gpu(name=match[2], uuid=match[3], ordinal=int(match[1]), at=at)
-            seen.note("driver.nvml", ApiAnswer(outcome=Api.OK), at)
+            if not seen.command.startswith("sudo "):  # what root may do says nothing of this user
+                seen.note("driver.nvml", ApiAnswer(outcome=Api.OK), at)
+            self._listed = seen.gpu(uuid=match[3], at=at)
+        elif "MIG " in text and "(UUID: MIG-" in text and self._listed is not None:
+            self._listed.note("mig", True, at)
         elif "--query-gpu" in text and (match := compiled(_QUERY).search(text)):
             self._columns = match[1].split(",")
         elif text.startswith(("# gpu", "#gpu")):

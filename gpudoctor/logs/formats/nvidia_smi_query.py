@@ -47,7 +47,8 @@ class Reader:
         key, value = match[2].strip().casefold(), (match[3] or "").strip()
         if key in ("driver version", "cuda version") and compiled(r"\d{1,3}\.[\d.]{1,10}\Z").match(value):
             seen.note("driver.version" if key.startswith("driver") else "driver.cuda_version", value, at)
-            seen.note("driver.nvml", ApiAnswer(outcome=Api.OK), at)
+            if not seen.command.startswith("sudo "):  # what root may do says nothing of this user
+                seen.note("driver.nvml", ApiAnswer(outcome=Api.OK), at)
         elif self._gpu is not None:
             self._key(self._gpu, key, value, at, seen)
 

@@ -18,7 +18,7 @@ _GPU = (
     r"\s{0,22}(?P<ecc>\d+|Off|N/A|On|ERR!)\s{0,4}\|"
 )
 _STATE = (
-    r"\|\s{0,4}(?:\d{1,3}%|N/A|ERR!)?\s{1,6}(?P<heat>\d{1,3})C\s{1,4}(?P<state>P\d{1,2}|N/A|ERR!)\s{1,6}"
+    r"\|\s{0,4}(?:\d{1,3}%|N/A|ERR!)?\s{1,6}(?P<heat>\d{1,3})C\s{1,4}(?P<state>P\d{1,2}|N/A|ERR!)\s{1,24}"
     r"(?P<power>\d{1,4}|N/A|ERR!|Unknown Error)W?\s{0,3}/\s{0,4}(?P<limit>\d{1,4}|N/A|ERR!)W?\s{0,4}\|\s{0,8}"
     r"(?P<used>\d{1,7})MiB\s{0,3}/\s{0,5}(?P<total>\d{1,7})MiB\s{0,4}\|\s{0,6}(?P<load>\d{1,3}|N/A|ERR!)%?\s{1,8}"
     r"(?P<compute>[A-Za-z][\w. ]{1,20}?)\s{0,4}\|"
@@ -64,7 +64,8 @@ class Reader:
             return
         self._in_table, self._gpu = {}, None
         seen.note("driver.version", match["driver"], at)
-        seen.note("driver.nvml", ApiAnswer(outcome=Api.OK), at)
+        if not seen.command.startswith("sudo "):  # what root may do says nothing of this user
+            seen.note("driver.nvml", ApiAnswer(outcome=Api.OK), at)
         if match["cuda"]:
             seen.note("driver.cuda_version", match["cuda"], at)
 

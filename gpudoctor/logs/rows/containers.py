@@ -55,6 +55,15 @@ ROWS = (
         example="WARNING: The NVIDIA Driver was not detected.  GPU functionality will not be available.",
     ),
     Message(
+        "container-banner",
+        _K.HARMLESS,
+        ("NVIDIA Release ", "/usr/local/cuda/compat/", "Container image Copyright"),
+        "",
+        "This was printed inside one of NVIDIA's containers.",
+        "entry point of NVIDIA's images",
+        example="NVIDIA Release 24.03-tf2 (build 82611370)",
+    ),
+    Message(
         "container-host-driver",
         _K.GPU_UNUSABLE,
         ("nvidia-container-cli: initialization error", "nvidia-container-cli: detection error"),

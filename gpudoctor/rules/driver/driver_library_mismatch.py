@@ -12,6 +12,7 @@ from gpudoctor.rules.driver._state import (
     failed_with,
     outcome,
 )
+from gpudoctor.rules.python._state import events
 from gpudoctor.rules.registry import Draft, Rule, rule
 
 REBOOT = Remedy(
@@ -39,6 +40,8 @@ def driver_library_mismatch(self: Rule, facts: Facts) -> Iterator[Draft]:
     if isinstance(facts.host.wsl, Known):
         return  # two numbers are normal there: the driver is that of Windows
     driver = facts.driver
+    if isinstance(facts.host.container, Known) and events(facts, "kernel-library-mismatch"):
+        return  # a container may bring a libcuda of its own (compat): driver-too-old-for-cuda judges that
     module = driver.kernel_module_version.get()
     own = driver.libcuda_kind.get() is LibcudaKind.DRIVER
     library = driver.nvml_version.get() or (driver.libcuda_version.get() if own else None)

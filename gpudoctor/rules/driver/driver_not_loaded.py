@@ -135,6 +135,8 @@ def _from_text(self: Rule, facts: Facts) -> Iterator[Draft]:
     hidden = (facts.python.environment.get() or {}).get("CUDA_VISIBLE_DEVICES") in ("", "-1")
     looked = not isinstance(facts.host.pci_gpus, Unknown) and not has_pci_gpu(facts)
     if not told and not silent and not looked and failed_with(facts.driver.cuda_init.get(), CUDA_UNKNOWN):
+        if events(facts, "kernel-library-mismatch"):
+            return
         if facts.host.container.get() is None and not isinstance(facts.driver.device_nodes, Known):
             yield self.finding(
                 ("driver.cuda_init",), variant="unknown", confidence=Confidence.LIKELY, remedies=(LOAD_UVM,)

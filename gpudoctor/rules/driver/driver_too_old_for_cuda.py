@@ -34,6 +34,7 @@ WITHOUT_COMPAT = Remedy(
         "image": "the container image needs {what} {need} or newer of the host's driver",
         "image-known": "the container image was built for driver {need} or newer, and the host's is {have}",
         "ptx": "the NVIDIA driver is older than the CUDA release that made this code, and cannot compile its PTX",
+        "newer-compat": "the container brings libcuda {library}, and the host's driver {module} is too old for it",
         "compat": "a compat libcuda stands in for the driver's, and this GPU or driver does not allow it",
         "cuda-only": "the driver serves CUDA up to {have}, and TensorFlow {version} is built with CUDA {cuda}, which "
         "needs driver {need} or newer",
@@ -103,6 +104,16 @@ def _from_log(self: Rule, facts: Facts) -> Iterator[Draft]:
     """Find what the CUDA runtime, the container tool and NVIDIA's images say of the driver."""
     told = events(facts, "container-driver-too-old", "container-release-too-new", "driver-insufficient",
                   "unsupported-ptx", "forward-compatibility")  # fmt: skip
+    if not told and (pair := _newer_compat(facts)):
+        yield self.finding(
+            ("host.container", "driver.kernel_module_version", "driver.libcuda_version", "driver.cuda_init"),
+            variant="newer-compat",
+            confidence=Confidence.LIKELY,
+            remedies=install_driver(facts),
+            module=pair[0],
+            library=pair[1],
+        )
+        return
     if not told or (any(event.message == "driver-insufficient" for event in told) and seen_gpu_devices(facts)):
         return
     event = told[0]
@@ -122,3 +133,13 @@ def _from_log(self: Rule, facts: Facts) -> Iterator[Draft]:
         need=event.parameters.get("needed", ""),
         what="CUDA" if event.parameters.get("what") == "cuda" else "driver",
     )
+
+
+def _newer_compat(facts: Facts) -> tuple[str, str] | None:
+    """Return module and library where a container's libcuda is of a newer branch than the host's module, and fails."""
+    module, library = facts.driver.kernel_module_version.get(), facts.driver.libcuda_version.get()
+    told = events(facts, "kernel-library-mismatch")
+    if not told or not isinstance(facts.host.container, Known) or module is None or library is None:
+        return None
+    newer = compat.version(library).release[0] > compat.version(module).release[0]
+    return (module, library) if newer and not seen_gpu_devices(facts) else None

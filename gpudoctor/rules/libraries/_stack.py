@@ -176,7 +176,9 @@ def _no_runtime(facts: Facts) -> tuple[LogEvent, ...]:
 def _of_names(named: tuple[LogEvent, ...]) -> tuple[Need, ...]:
     sonames = dict.fromkeys(event.parameters.get("library", "") for event in named)
     return tuple(
-        Need(match[1], soname) for soname in sonames if (match := re.match(r"lib([A-Za-z]+)(?:\.so|_)", soname))
+        Need(match[1], soname)
+        for soname in sonames
+        if (match := re.match(r"(?:lib)?([A-Za-z]+?)(?:64_\d|\.so|_)", soname))
     )
 
 

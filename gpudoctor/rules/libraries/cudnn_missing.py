@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpudoctor.facts.model import Facts, Library
+from gpudoctor.facts.model import Facts, Known, Library
 from gpudoctor.findings import Capability, Severity
 from gpudoctor.rules.libraries._remedies import bring_cudnn, lead_loader
 from gpudoctor.rules.libraries._stack import cudnn_major, folder_of, lack, listed, shown
@@ -34,11 +34,13 @@ def cudnn_missing(self: Rule, facts: Facts) -> Iterator[Draft]:
     if facts.tensorflow.cuda_build.get() is False:
         return
     parts = events(facts, "cudnn-part-missing")
-    found = lack(facts)
+    parts = tuple(event for event in parts if not event.parameters.get("missing", "").startswith("libcuda.so"))
+    only_told = bool(parts) and not isinstance(facts.libraries.found, Known)
+    found = None if only_told else lack(facts)
     if found is None and parts:
         names = tuple(e.parameters.get("library") or e.parameters.get("any") or "libcudnn" for e in parts)
         yield self.finding(
-            (*shown(facts), *seen(parts)),
+            (*(() if only_told else shown(facts)), *seen(parts)),
             variant="part",
             remedies=bring_cudnn(facts),
             names=listed(names),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpudoctor import compat
-from gpudoctor.facts.model import Facts, Gpu
+from gpudoctor.facts.model import Facts, Gpu, Known
 from gpudoctor.findings import Capability, Confidence, Severity
 from gpudoctor.rules.gpu._code import RUNS, another_runs, capability_of, gpu_code, is_hidden, shown_name
 from gpudoctor.rules.libraries._remedies import bring_cudnn
@@ -20,6 +20,7 @@ from gpudoctor.rules.registry import Draft, Rule, Scope, rule
     breaks=Capability.CUDNN,
     needs=(Capability.CUDA_LIBS,),
     message="cuDNN {have} has no code for {gpu}: it starts at {lowest}",
+    variants={"log": "cuDNN{have} has no code for {gpu}: it says so itself (ARCH_MISMATCH)"},
 )
 def cudnn_without_code_for_gpu(self: Rule, facts: Facts, gpu: Gpu) -> Iterator[Draft]:
     """The cuDNN that is found has no code for this GPU, though TensorFlow has.
@@ -28,6 +29,10 @@ def cudnn_without_code_for_gpu(self: Rule, facts: Facts, gpu: Gpu) -> Iterator[D
     compute capability 7.5; TensorFlow 2.20 and newer take the newest cuDNN 9 and still serve 6.0.
     How to fix: install the newest cuDNN that still has code for the GPU; for Pascal and Volta that is 9.10.
     """
+    told_in_text = tuple(_from_log(self, facts, gpu))
+    if told_in_text:
+        yield from told_in_text
+        return
     if not facts.tensorflow.cuda_build.require():
         return
     cuda = cuda_major(facts)
@@ -49,4 +54,26 @@ def cudnn_without_code_for_gpu(self: Rule, facts: Facts, gpu: Gpu) -> Iterator[D
         have=have,
         gpu=shown_name(gpu, cc),
         lowest=lowest,
+    )
+
+
+ARCHITECTURE = "ARCH_MISMATCH"
+
+
+def _from_log(self: Rule, facts: Facts, gpu: Gpu) -> Iterator[Draft]:
+    """Find what cuDNN says of the GPU in a text."""
+    if isinstance(facts.libraries.found, Known) or gpu is not facts.gpus[0]:
+        return
+    told = tuple(e for e in events(facts, "cudnn-status") if ARCHITECTURE in e.parameters.get("status", ""))
+    if not told:
+        return
+    number = next((e.parameters.get("version", "") for e in events(facts, "loaded-cudnn")), "")
+    have = f" {int(number) // 10000}.{int(number) // 100 % 100}" if number.isdigit() and len(number) > 4 else ""  # noqa: PLR2004
+    yield self.finding(
+        (*seen(told), "gpu.name", "gpu.compute_capability"),
+        variant="log",
+        confidence=Confidence.LIKELY,
+        remedies=bring_cudnn(facts),
+        have=have,
+        gpu=gpu.name.get() or "the GPU",
     )

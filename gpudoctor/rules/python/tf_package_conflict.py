@@ -203,7 +203,9 @@ def _from_log(self: Rule, facts: Facts) -> Iterator[Draft]:
             packages=" and ".join(f"{name} {version}" for name, version in providers.items()),
         )
     elif named:
-        event = next((item for item in named if _name(item, "name") not in ELSEWHERE), None)
+        others = [item for item in named if _name(item, "name") not in ELSEWHERE]
+        # Of what has a rule of its own, nothing but the resolver speaks here.
+        event = others[0] if others else named[0] if facts.python.conflicts.get() is None else None
         if event is not None:
             yield self.finding(
                 seen((event,)),
