@@ -18,7 +18,7 @@ from gpudoctor.report.clean import clean
 WIDTH = 80
 _LABEL = 14
 _OTHERS = 12
-_LONG = 250
+_LONG, _GROUPS = 250, 4
 _PROVIDERS = {
     Provider.AND_CUDA: "NVIDIA's pip wheels, by the extra and-cuda",
     Provider.PIP: "NVIDIA's pip wheels, named one by one",
@@ -220,11 +220,15 @@ def _excluded(page: _Page, answer: Answer, verbose: bool) -> None:
     if not groups:
         return
     page.heading("Why no newer one" if answer.stacks and not verbose else "Why not")
-    for group in groups:
+    above = {entry.tensorflow for entry in excluded_above(answer)} if answer.stacks else set()
+    shown = groups if verbose else groups[:_GROUPS]
+    for group in shown:
         which = group.newest if group.newest == group.oldest else f"{group.oldest} to {group.newest}"
         # Of those above a stack the oldest is the next newer one; where there is none, the newest is asked about.
-        detail = group.detail if answer.stacks else group.of_newest
+        detail = group.detail if group.oldest in above else group.of_newest
         page.hanging("  ", f"{which}: {detail} [{group.because}]")
+    if len(shown) < len(groups):
+        page.paragraph(f"and older ones, for {len(groups) - len(shown)} more reasons (-v shows them)", style="dim")
 
 
 def _changes(page: _Page, answer: Answer) -> None:
