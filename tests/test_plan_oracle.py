@@ -175,6 +175,7 @@ def agree_on_the_best(machine: Machine, expected: set[str], python: str) -> None
     assert not {entry.tensorflow for entry in chosen.excluded} & expected
 
 
+@settings(deadline=None)
 @given(
     cc=st.sampled_from(CAPABILITIES),
     driver=st.sampled_from(LINUX_DRIVERS),

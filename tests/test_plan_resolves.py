@@ -8,39 +8,54 @@ from pathlib import Path
 
 import pytest
 
-from gpudoctor import compat
 from gpudoctor.compat import Os
-from gpudoctor.compat.rows import Wheel
-from gpudoctor.plan import Machine, install_commands
-from gpudoctor.plan.stack import build_stack
+from gpudoctor.plan.answer import by_release, plan
+from gpudoctor.plan.commands import python_for
+from gpudoctor.plan.model import Machine, Stack
+from gpudoctor.plan.ways import WayKind, requirements_txt, ways
 from tests.environments import interpreters
 
+# A GPU that some cuDNN has dropped, and whose code is in the wheels of many years; and one for which it has not.
+MACHINES = {"6.1": Machine(os=Os.LINUX, compute_capabilities=("6.1",)), "8.9": Machine(os=Os.LINUX)}
 
-def served() -> list[Wheel]:
-    """The newest CUDA wheel of each minor version of TensorFlow, newest first."""
-    newest: dict[tuple[int, ...], Wheel] = {}
-    for wheel in compat.cuda_wheels("linux-x86_64"):
-        newest.setdefault(compat.version(wheel.tensorflow).release[:2], wheel)
-    return list(newest.values())
+
+def printed() -> list[tuple[str, Stack]]:
+    """The newest stack of each minor release that plan prints, newest first; the same words once."""
+    found: dict[tuple[str, ...], tuple[str, Stack]] = {}
+    for name, machine in MACHINES.items():
+        for stack in by_release(plan(machine)):
+            found.setdefault(stack.requirements, (f"{stack.tensorflow}-{name}", stack))
+    return list(found.values())
+
+
+def fitting(stack: Stack) -> int:
+    """The newest interpreter here that the release has wheels for, as its minor number."""
+    here = [minor for minor in interpreters() if f"3.{minor}" in stack.pythons]
+    if not here:
+        pytest.skip(f"no interpreter here for tensorflow {stack.tensorflow}")
+    return max(here)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("wheel", served(), ids=lambda wheel: str(wheel.tensorflow))
-def test_the_printed_command_resolves(wheel: Wheel, tmp_path: Path) -> None:
-    """Needs an interpreter that the release is published for, with a pip that has --dry-run."""
-    known = interpreters()
-    fitting = [minor for minor in known if f"3.{minor}" in compat.pythons_of(wheel)]
-    if not fitting:
-        pytest.skip(f"no interpreter here for tensorflow {wheel.tensorflow}")
-    environment = tmp_path / "env"
-    subprocess.run([known[max(fitting)], "-m", "venv", str(environment)], check=True)
-    python = str(environment / "bin" / "python")
-    helped = subprocess.run([python, "-m", "pip", "install", "--help"], capture_output=True, text=True, check=True)
+@pytest.mark.parametrize("stack", [stack for _, stack in printed()], ids=[name for name, _ in printed()])
+def test_the_printed_command_resolves(stack: Stack, tmp_path: Path) -> None:
+    """Needs a pip that has --dry-run. The environment is made by the interpreter at hand, not by the one printed."""
+    minor = fitting(stack)
+    environment = tmp_path / "tf-env"
+    subprocess.run([interpreters()[minor], "-m", "venv", str(environment)], check=True)
+    helped = subprocess.run(
+        [str(environment / "bin" / "python"), "-m", "pip", "install", "--help"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     if "--dry-run" not in helped.stdout:
-        pytest.skip(f"the pip of Python 3.{max(fitting)} has no --dry-run")
-    machine = Machine(os=Os.LINUX, compute_capabilities=("6.1",))
-    code = compat.gpu_code_of_release(wheel.tensorflow, wheel.platform, "6.1")
-    (command,) = install_commands(build_stack(wheel, code, machine, ()), python)
-    words = [*shlex.split(command), "--dry-run", "--ignore-installed", "--quiet"]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-2000:]
+        pytest.skip(f"the pip of Python 3.{minor} has no --dry-run")
+    way = next(way for way in ways(stack) if way.kind is WayKind.PIP)
+    make, install = map(shlex.split, way.commands[:2])
+    assert make == [f"python{python_for(stack)}", "-m", "venv", "tf-env"]
+    (tmp_path / "requirements.txt").write_text(requirements_txt(stack), "utf-8")
+    for words in (install, [*install[: install.index("install") + 1], "-r", "requirements.txt"]):
+        dry = [*words, "--dry-run", "--ignore-installed", "--quiet"]
+        done = subprocess.run(dry, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr[-2000:]

@@ -20,7 +20,7 @@ OUTPUT = ROOT / "docs" / "rules"
 INDEX = "README.md"
 README = ROOT / "README.md"
 # A comment that names a command, and below it what the command prints.
-SHOWN = re.compile(r"(<!-- run: gpudoctor (?P<arguments>.*) -->\n```text\n)(?P<output>.*?)(```\n)", re.DOTALL)
+SHOWN = re.compile(r"(<!-- run: gpudoctor (?P<arguments>[^\n]*) -->\n```text\n)(?P<output>.*?)(```\n)", re.DOTALL)
 
 
 def pages() -> dict[str, str]:

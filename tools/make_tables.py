@@ -38,6 +38,7 @@ LISTS = {
     "ptx_known_to_fail",
     "pythons",
     "runpath_lacks",
+    "tags",
     "targets",
     "tf_keras",
 }

@@ -16,10 +16,12 @@ def conda_cuda(tensorflow: str, platform: str) -> CondaCuda:
     raise NotCovered(f"whether conda-forge provides CUDA for tensorflow {tensorflow} is not in the tables")
 
 
-def docker_image(tensorflow: str) -> DockerImage:
-    """What is known of the image tensorflow/tensorflow:RELEASE-gpu; raises NotCovered."""
+def docker_image(tensorflow: str) -> tuple[str, DockerImage]:
+    """The official image for the minor version of a release, and what is known of it; raises NotCovered."""
     have = version(tensorflow)
     for row in load(DockerImage).rows:
         if version(row.from_tensorflow) <= have <= version(row.to_tensorflow):
-            return row
-    raise NotCovered(f"the image tensorflow/tensorflow:{tensorflow}-gpu is not in the tables")
+            for tag in row.tags:
+                if version(tag).release[:2] == have.release[:2]:
+                    return f"tensorflow/tensorflow:{tag}-gpu", row
+    raise NotCovered(f"no image of tensorflow {tensorflow} for the GPU is in the tables")

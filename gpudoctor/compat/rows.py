@@ -244,11 +244,13 @@ class CondaCuda(Row, frozen=True, kw_only=True):
 
 
 class DockerImage(Row, frozen=True, kw_only=True):
-    """Whether the image tensorflow/tensorflow:RELEASE-gpu of some releases is known to use a GPU."""
+    """Whether images tensorflow/tensorflow:TAG-gpu use a GPU, as far as reports and their use tell."""
 
     from_tensorflow: str
     to_tensorflow: str
     works: bool
+    tags: tuple[str, ...]
+    """Those that were seen in use; that they are still served was not looked up."""
     fault: str = ""
 
 

@@ -41,7 +41,17 @@ def _worst_code(wheel: Wheel, capabilities: Sequence[str]) -> CodeAnswer | None:
     return max(answers, key=lambda answer: ORDER.index(answer.code), default=None)
 
 
-def _code_objection(code: CodeAnswer | None) -> tuple[str, str] | None:
+def _which(capabilities: Sequence[str]) -> str:
+    """What a report about PTX is of: these GPUs, or those before one that no table knows."""
+    try:
+        for cc in capabilities:
+            compat.family_of(cc)
+    except NotCovered:
+        return "GPUs from Blackwell on"
+    return "this GPU"
+
+
+def _code_objection(code: CodeAnswer | None, capabilities: Sequence[str]) -> tuple[str, str] | None:
     if code is None:
         return None
     if code.confidence is Trust.LOW:
@@ -49,7 +59,7 @@ def _code_objection(code: CodeAnswer | None) -> tuple[str, str] | None:
     if code.code is GpuCode.NONE:
         return "gpu-arch-too-old-for-wheel", code.reason
     if code.code is GpuCode.PTX_KNOWN_TO_FAIL:
-        return "gpu-arch-too-new-for-wheel", f"{code.reason}, which is reported to fail on this GPU"
+        return "gpu-arch-too-new-for-wheel", f"{code.reason}, which is reported to fail on {_which(capabilities)}"
     if code.code is GpuCode.PTX and code.libraries_cover_gpu is False:
         return "gpu-arch-too-new-for-wheel", f"{code.reason}, and its CUDA libraries have no code for this GPU"
     return None
@@ -118,7 +128,7 @@ def judge(wheel: Wheel, machine: Machine) -> Judged:
     try:
         code = _worst_code(wheel, machine.compute_capabilities)
         found = (
-            _code_objection(code)
+            _code_objection(code, machine.compute_capabilities)
             or _driver_objection(wheel, code, machine)
             or _glibc_objection(wheel, machine)
             or _python_objection(wheel, machine)

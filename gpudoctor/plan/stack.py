@@ -134,6 +134,13 @@ def _compiler_limit(wheel: Wheel, machine: Machine) -> tuple[str, ...]:
     return (f"XLA takes the toolkit's ptxas, which has to know this GPU: that of CUDA {first} or newer",)
 
 
+def _loader_limit(wheel: Wheel) -> tuple[str, ...]:
+    lacks = compat.pip_route(wheel.tensorflow).runpath_lacks if pip_provides(wheel) else ()
+    if not lacks:
+        return ()
+    return (f"LD_LIBRARY_PATH has to be set in each shell: this release does not find {' and '.join(lacks)} by itself",)
+
+
 def _evidence(wheel: Wheel, code: CodeAnswer | None, machine: Machine) -> Iterator[Evidence]:
     """The rows that the stack rests on, one for each edge between two versions."""
     wheels, cuda = load(Wheel), compat.cuda_of(wheel)
@@ -231,6 +238,6 @@ def build_stack(wheel: Wheel, code: CodeAnswer | None, machine: Machine, at_hand
         conda=() if conda is None else conda.packages,
         conda_pip=() if conda is None else conda.pip_packages,
         conda_compiler="" if conda is None else conda.compiler,
-        limits=(*_limits(code, machine), *_compiler_limit(wheel, machine)),
+        limits=(*_limits(code, machine), *_compiler_limit(wheel, machine), *_loader_limit(wheel)),
         evidence=tuple(_evidence(wheel, code, machine)),
     )

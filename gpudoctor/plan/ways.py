@@ -115,20 +115,18 @@ def _conda_folders(stack: Stack) -> list[str]:
 
 
 def _docker(stack: Stack) -> Way:
-    run = f"docker run --rm -it --gpus all {IMAGE}"
     remark = "The host needs the driver and NVIDIA's container toolkit only."
-    text = dockerfile(stack)
-    fault = _official_image(stack)
-    if text is None:
-        return Way(kind=WayKind.DOCKER, commands=(), remark=f"No container is known for it: {fault}.")
-    if from_wheels(stack):
-        lines = " ".join(shlex.quote(line) for line in text.splitlines() if not line.startswith("#"))
-        build = f"printf '%s\\n' {lines} | docker build -t {IMAGE} -"
-        remark += f" {fault}." if fault else ""
-        return Way(kind=WayKind.DOCKER, commands=(build, run), remark=remark)
-    image = official_image(stack)
-    remark += " That this tag is served was not looked up; its Python and its CUDA are the image's own."
-    return Way(kind=WayKind.DOCKER, commands=(f"docker run --rm -it --gpus all {image}",), remark=remark)
+    image, fault = official_image(stack)
+    if not from_wheels(stack):
+        if not image or fault:
+            return Way(kind=WayKind.DOCKER, commands=(), remark=f"No container with its CUDA is known: {fault}.")
+        remark += " That the image is still served was not looked up; its Python and its CUDA are its own."
+        return Way(kind=WayKind.DOCKER, commands=(f"docker run --rm -it --gpus all {image}",), remark=remark)
+    lines = " ".join(shlex.quote(line) for line in _image_of_wheels(stack))
+    build = f"printf '%s\\n' {lines} | docker build -t {IMAGE} -"
+    if image and fault:
+        remark += f" {image} is reported not to use the GPU: {fault}."
+    return Way(kind=WayKind.DOCKER, commands=(build, f"docker run --rm -it --gpus all {IMAGE}"), remark=remark)
 
 
 def from_wheels(stack: Stack) -> bool:
@@ -136,26 +134,16 @@ def from_wheels(stack: Stack) -> bool:
     return stack.provided_by in {Provider.AND_CUDA, Provider.PIP}
 
 
-def official_image(stack: Stack) -> str:
-    """The image of the TensorFlow project for a release."""
-    return f"tensorflow/tensorflow:{stack.tensorflow}-gpu"
-
-
-def _official_image(stack: Stack) -> str:
-    """Why the official image of the release is not proposed; empty where it could be."""
+def official_image(stack: Stack) -> tuple[str, str]:
+    """The image of the TensorFlow project, "" where none is known, and why it is not proposed, "" where it could be."""
     try:
-        known = compat.docker_image(stack.tensorflow)
+        image, known = compat.docker_image(stack.tensorflow)
     except NotCovered as exc:
-        return str(exc)
-    return "" if known.works else f"{official_image(stack)} is reported not to use the GPU: {known.fault}"
+        return "", str(exc)
+    return image, known.fault
 
 
-def dockerfile(stack: Stack) -> str | None:
-    """A Dockerfile for the stack; None where no image is known to have its CUDA."""
-    if not from_wheels(stack) and stack.provided_by is not Provider.NONE:
-        if _official_image(stack):
-            return None
-        return f"# The tag was not looked up.\nFROM {official_image(stack)}\n"
+def _image_of_wheels(stack: Stack) -> list[str]:
     python = python_for(stack)
     lines = [f"FROM python:{python}-slim"]
     if stack.provided_by is not Provider.NONE:
@@ -165,7 +153,17 @@ def dockerfile(stack: Stack) -> str | None:
     if stack.unsearched:
         folders = ":".join(f"{SITE.format(python=python)}/{folder}" for folder in stack.unsearched)
         lines.append(f"ENV LD_LIBRARY_PATH={folders}")
-    return "\n".join(lines) + "\n"
+    return lines
+
+
+def dockerfile(stack: Stack) -> str | None:
+    """A Dockerfile for the stack; None where no image is known to have its CUDA."""
+    if from_wheels(stack) or stack.provided_by is Provider.NONE:
+        return "\n".join(_image_of_wheels(stack)) + "\n"
+    image, fault = official_image(stack)
+    if not image or fault:
+        return None
+    return f"# That the image is still served was not looked up.\nFROM {image}\n"
 
 
 def requirements_txt(stack: Stack) -> str:

@@ -247,6 +247,8 @@ def _change(page: _Page, number: int, change: Change, answer: Answer) -> None:
         page.command(" && ".join(commands))
     for command in change.commands:
         page.command(command)
+    if change.by_distribution and change.stack is not None and not answer.stacks:
+        page.paragraph("and then:", indent=5)
     # With a stack at hand, the commands of a better one are for whoever makes the change.
     if change.stack is not None and not answer.stacks:
         first = ways(change.stack)[0]
