@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+# ruff: noqa: E402 (the first line of code changes what the imports below cost)
 import gc
+
+gc.set_threshold(100_000)  # it lives for a moment and makes little garbage: collecting costs more than it frees
+
 import sys
 from collections.abc import Callable
 from typing import Annotated
@@ -64,7 +68,6 @@ app.add_typer(tables_app, name="tables")
 def main() -> None:
     """Entry point of the command `gpudoctor`."""
     hold_standard_descriptors()
-    gc.set_threshold(100_000)  # it lives for a moment and makes little garbage: collecting costs more than it frees
     # To look at the options of every command takes as long as a small check: only those of the one that is meant.
     named = tuple(command for command in COMMANDS if command.__name__ in sys.argv[1:2])
     (_typer(named) if named else app)()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 
 from gpudoctor.report.clean import clean
 
@@ -76,6 +75,8 @@ def width_of(text: str) -> int:
 
 
 def _columns(sign: str) -> int:
+    import unicodedata
+
     if unicodedata.combining(sign) or unicodedata.category(sign) in ("Mn", "Me", "Cf"):
         return 0
     return 2 if unicodedata.east_asian_width(sign) in "WF" else 1

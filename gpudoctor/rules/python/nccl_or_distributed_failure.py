@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
+
+import msgspec
 
 from gpudoctor.facts.model import Facts
 from gpudoctor.findings import Applicability, Confidence, Remedy, Severity
@@ -66,8 +67,8 @@ def nccl_or_distributed_failure(self: Rule, facts: Facts) -> Iterator[Draft]:
 def _fault(config: str) -> str | None:
     """Return why a value of TF_CONFIG cannot be used; None if it can, or asks for no cluster."""
     try:
-        content = json.loads(config)
-    except ValueError:
+        content = msgspec.json.decode(config)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
         return "it is not JSON"
     if not isinstance(content, dict):
         return "it is not a JSON object"
