@@ -74,7 +74,7 @@ MESSAGES: tuple[Message, ...] = (
         "cuinit-failed",
         _K.GPU_UNUSABLE,
         ("ailed call to cuInit",),
-        _CUINIT + r"(?P<error>CUDA_ERROR_\w{1,60}|UNKNOWN ERROR \(\d+\))",
+        _CUINIT + r"(?P<error>CUDA_ERROR_\w{1,60}|(?:UNKNOWN ERROR ?|CUresult)\(-?\d+\))",
         "The driver library could not be started; the error says why.",
         "cuda_platform.cc (earlier cuda_driver.cc)",
     ),
@@ -229,13 +229,14 @@ MESSAGES: tuple[Message, ...] = (
             "Out of memory while trying to allocate ",
             "failed to allocate memory [Op:",
             "SameWorkerRecvDone unable to allocate output tensor",
+            "Dst tensor is not initialized",
         ),
         r"OOM when allocating tensor(?: with shape ?\[(?P<shape>[\d, ]{0,80})\](?: and type (?P<type>\w{1,20}))?"
         r"(?: on (?P<device>/[\w:/]{1,100}))?)?"
         r"|ailed to alloc(?:ate)? (?P<size>[\d.]{1,12}[KMGT]?i?B?)[^\r\n]{0,60}? from device: CUDA_ERROR_OUT_OF_MEMORY"
         r"|ran out of memory trying to allocate (?P<wanted>[\d.]{1,12}[KMGT]?i?B)?"
         r"|Out of memory while trying to allocate (?P<bytes>\d{1,15})?"
-        r"|CUDA_ERROR_OUT_OF_MEMORY|failed to allocate memory|SameWorkerRecvDone",
+        r"|CUDA_ERROR_OUT_OF_MEMORY|failed to allocate memory|SameWorkerRecvDone|Dst tensor is not initialized",
         "The GPU's memory did not suffice.",
         "CUDA driver, bfc_allocator.cc, op_kernel.cc, xla",
     ),
@@ -308,7 +309,7 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "illegal-instruction",
         _K.IMPORT_FAILED,
-        ("Illegal instruction", "Fatal Python error: Illegal instruction"),
+        ("Illegal instruction", "llegal hardware instruction", "Fatal Python error: Illegal instruction"),
         "",
         "The processor met an instruction that it does not have; mostly AVX.",
         "kernel, shell",
@@ -484,7 +485,7 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "tensorflow-gpu-removed",
         _K.USAGE,
-        ('The "tensorflow-gpu" package has been removed',),
+        ('The "tensorflow-gpu" package has been removed', "tensorflow-gpu-2.12.0.tar.gz", "tensorflow_gpu-2.12.0.tar.gz"),
         "",
         "The package tensorflow-gpu is dead; tensorflow takes its place.",
         "setup.py of tensorflow-gpu 2.12.0",
@@ -492,8 +493,8 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "conda-cuda-missing",
         _K.USAGE,
-        ("nothing provides __cuda", ", which is missing on the system"),
-        r"nothing provides __cuda|__cuda[^\r\n]{0,80}, which is missing on the system",
+        ("nothing provides __cuda", ", which is missing on the system", " -> __cuda"),
+        r"nothing provides __cuda|__cuda[^\r\n]{0,80}, which is missing on the system|tensorflow[^\r\n]{0,120} -> __cuda",
         "conda saw no NVIDIA driver and so offers no package that is built with CUDA.",
         "conda, mamba",
     ),
@@ -526,8 +527,12 @@ MESSAGES: tuple[Message, ...] = (
             "ncclInvalidArgument",
             "unhandled cuda error, NCCL",
             "unhandled system error, NCCL",
+            "ncclCommInitRank failed",
+            "ncclAllReduce failed",
+            "ncclBcast failed",
+            "ncclGroupEnd failed",
         ),
-        r"(?P<error>nccl[A-Z]\w{1,30}|unhandled (?:cuda|system) error)",
+        r"(?P<error>nccl[A-Z]\w{1,30}(?: failed: [a-z ]{1,40})?|unhandled (?:cuda|system) error)",
         "NCCL, which joins the GPUs, failed.",
         "NCCL, Horovod, nccl_manager.cc",
     ),

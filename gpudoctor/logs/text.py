@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import functools
 import importlib
+import itertools
 import pkgutil
 import re
+from collections import deque
 from collections.abc import Iterable
 from typing import Protocol
 
-from gpudoctor.logs.reader import LogReader
+from gpudoctor.facts.model import LogEvent
+from gpudoctor.logs.reader import read_log
 from gpudoctor.logs.seen import Seen
 
 # So much from the beginning of a text is read line by line, and so much of its end.
@@ -25,9 +28,8 @@ FIRST_UPDATES, LAST_UPDATES = 160, 40
 # Epochs in a block, around which updates of the progress bar are looked at, and how far.
 EPOCHS_PER_BLOCK = 4
 BEFORE_EPOCH, AFTER_EPOCH = 400, 800
-# Up to this size words that stand apart by more than one space, or by colours, are looked for as well.
-SPACED_BYTES = 256 * 1024
-MOST_EVENTS = 20_000
+# Up to this size a text is read at once, and words are found that stand apart by several spaces, or by colours.
+SMALL_BYTES = 256 * 1024
 # Of one message so many events are kept from the beginning of a text, and so many from its end.
 FIRST_EVENTS, LAST_EVENTS = 40, 20
 
@@ -79,45 +81,29 @@ class TextReader:
     def read(self, pieces: Iterable[bytes], source: str) -> None:
         """Read a text that arrives in pieces. Never raises for what the bytes are."""
         self._source, self._whole, self._looked, self._until = source, 0, 0, 0
+        rest, head = iter(pieces), bytearray()
+        for piece in rest:
+            head += piece
+            if len(head) > SMALL_BYTES:
+                self._events(read_log(itertools.chain((bytes(head),), rest), source, self))
+                return
+        self.block(bytes(head), 1, [], last=True)
+        self._events(read_log((_without_gaps(bytes(head)),), source))
+
+    def _events(self, events: Iterable[LogEvent]) -> None:
+        """Keep events: of each message the first and the last."""
         kept: dict[str, int] = {}
-        late: dict[str, list[object]] = {}
-        small = bytearray()
-        log = LogReader(source, self)
-        for piece in pieces:
-            for event in log.feed(piece):
-                self._keep(event, kept, late)
-            if len(small) <= SPACED_BYTES:
-                small += piece[: SPACED_BYTES + 1]
-        for event in log.finish():
-            self._keep(event, kept, late)
-        if len(small) <= SPACED_BYTES and (b"  " in small or b"\x1b" in small):
-            self._spaced(bytes(small), source)
-        for events in late.values():
-            self.seen.events.extend(events)  # type: ignore[arg-type]
-
-    def _keep(self, event: object, kept: dict[str, int], late: dict[str, list[object]]) -> None:
-        name: str = event.message  # type: ignore[attr-defined]
-        kept[name] = kept.get(name, 0) + 1
-        self.seen.recognised += 1
-        if kept[name] <= FIRST_EVENTS:
-            self.seen.events.append(event)  # type: ignore[arg-type]
-        else:
-            events = late.setdefault(name, [])
-            events.append(event)
-            if len(events) > LAST_EVENTS:
-                del events[0]
-
-    def _spaced(self, text: bytes, source: str) -> None:
-        """Look again for messages whose words a viewer has moved apart, or coloured one by one."""
-        # Tables are full of spaces, and hold no messages.
-        lines = [line if b"  " in line or b"\x1b" in line else b"" for line in text.split(b"\n")]
-        text = b"\n".join(b"" if line.lstrip()[:1] == b"|" else line for line in lines)
-        log = LogReader(source)
-        known = {(event.message, event.line) for event in self.seen.events if event.source == source}
-        for event in (*log.feed(_SPACES.sub(b" ", _COLOUR.sub(b"", text))), *log.finish()):
-            if (event.message, event.line) not in known:
+        late: dict[str, deque[LogEvent]] = {}
+        for event in events:
+            name = event.message
+            kept[name] = kept.get(name, 0) + 1
+            if kept[name] <= FIRST_EVENTS:
                 self.seen.events.append(event)
-                self.seen.recognised += 1
+            else:
+                late.setdefault(name, deque(maxlen=LAST_EVENTS)).append(event)
+        self.seen.recognised += sum(kept.values())
+        for more in late.values():
+            self.seen.events.extend(more)
 
     def block(self, text: bytes, line: int, opened: list[int], last: bool) -> None:
         """Take the next part of the text; see reader.Listener."""
@@ -187,6 +173,16 @@ class TextReader:
                 if shown or len(updates) == 1:
                     for reader in self._formats:
                         reader.line(shown, at, self.seen)
+
+
+def _without_gaps(text: bytes) -> bytes:
+    """Return a text without colours, and with one space where a viewer has put several; tables stay as they are."""
+    if b"\x1b" in text:
+        text = _COLOUR.sub(b"", text)
+    if b"  " not in text:
+        return text
+    lines = text.split(b"\n")
+    return b"\n".join(_SPACES.sub(b" ", line) if b"  " in line and line[:1] != b"|" else line for line in lines)
 
 
 def plain_line(raw: bytes) -> str:

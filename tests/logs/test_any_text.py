@@ -90,6 +90,7 @@ def test_what_repeats_is_kept_from_both_ends() -> None:
 
 
 def test_beginning_end_and_openers_of_a_large_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(text_module, "SMALL_BYTES", 1000)
     monkeypatch.setattr(text_module, "WHOLE_BYTES", 1000)
     monkeypatch.setattr(text_module, "END_BYTES", 1000)
     filler = b"nothing of interest here, line after line\n" * 2000

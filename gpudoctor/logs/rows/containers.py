@@ -29,7 +29,9 @@ ROWS = (
         "container-driver-too-old",
         _K.GPU_UNUSABLE,
         ("unsatisfied condition: cuda>=", "unsatisfied condition: driver>=", "unsatisfied condition: brand ="),
-        r"unsatisfied condition: (?P<what>cuda|driver)\s?>=\s?(?P<needed>[\d.]{1,12}?)(?:[\s,;\"]|\.?$)",
+        r"unsatisfied condition: (?P<what>cuda|driver)\s?>=\s?(?P<needed>[\d.]{1,12}?)(?:[\s,;\"]|\.?$)"
+        r"|--require=cuda\s?>=\s?(?P<asked>[\d.]{1,12})[^\r\n]{0,400}?unsatisfied condition: brand ="
+        r"|unsatisfied condition: brand =",
         "The image asks for a newer driver than the host has.",
         "nvidia-container-cli",
         example="nvidia-container-cli: requirement error: unsatisfied condition: cuda>=12.4, please update your driver",
@@ -71,6 +73,16 @@ ROWS = (
         "The container tool does not reach the host's driver.",
         "nvidia-container-cli",
         example="nvidia-container-cli: initialization error: nvml error: driver not loaded: unknown",
+    ),
+    Message(
+        "container-library-not-there",
+        _K.GPU_UNUSABLE,
+        ("nvidia-container-cli: mount error",),
+        r"nvidia-container-cli: mount error: [^\r\n]{0,20}?stat failed: (?P<file>/[\w./-]{1,120}): no such file",
+        "The container tool does not find a library of the driver that it is to put into the container.",
+        "nvidia-container-cli",
+        example="nvidia-container-cli: mount error: stat failed: /usr/lib/wsl/lib/libcuda.so.1: no such file or "
+        "directory: unknown",
     ),
     Message(
         "container-device-refused",

@@ -80,6 +80,15 @@ ROWS = (
         example="bash: nvidia-smi: command not found",
     ),
     Message(
+        "smi-without-library",
+        _K.GPU_UNUSABLE,
+        ("find libnvidia-ml.so library", "find the libnvidia-ml.so library"),
+        "",
+        "nvidia-smi is there, and the driver's library that it needs is not, or is not found.",
+        "nvidia-smi",
+        example="NVIDIA-SMI couldn't find libnvidia-ml.so library in your system. Please make sure that",
+    ),
+    Message(
         "api-mismatch-client",
         _K.GPU_UNUSABLE,
         ("API mismatch: the client has the version ", "API mismatch: the client "),
@@ -127,8 +136,8 @@ ROWS = (
     Message(
         "kernel-module-version",
         _K.HARMLESS,
-        ("Kernel Module  ", "Kernel Module for x86_64  ", "Kernel Module for aarch64  "),
-        r"NVIDIA UNIX (?:Open )?(?P<kind>Open )?(?:\w{3,8} )?Kernel Module(?: for \w{3,8})?  "
+        ("Kernel Module ", "Kernel Module for "),
+        r"NVIDIA UNIX (?:Open )?(?P<kind>Open )?(?:\w{3,8} )?Kernel Module(?: for \w{3,8})? {1,4}"
         r"(?P<version>\d{2,3}\.\d{1,3}(?:\.\d{1,3})?)",
         "The loaded kernel module.",
         "/proc/driver/nvidia/version",
@@ -170,7 +179,6 @@ ROWS = (
             "Nouveau kernel driver is currently in use",
             "nouveau, rivafb, nvidiafb",
             "driver=nouveau",
-            "nouveau               ",
         ),
         "",
         "The open driver nouveau owns the GPU; it serves no CUDA.",
@@ -265,7 +273,7 @@ ROWS = (
     Message(
         "invalid-device",
         _K.GPU_UNUSABLE,
-        ("invalid device ordinal", "CUDA_ERROR_INVALID_DEVICE"),
+        ("invalid device ordinal", "Invalid device ordinal value", "CUDA_ERROR_INVALID_DEVICE"),
         "",
         "A GPU was asked for that does not exist.",
         "CUDA driver",

@@ -18,6 +18,15 @@ ROWS = (
         example="ERROR: Package 'tensorflow' requires a different Python: 3.7.3 not in '>=3.9'",
     ),
     Message(
+        "conda-python-refused",
+        _K.USAGE,
+        ("tensorflow -> python[version=", "tensorflow-gpu -> python[version=", "] -> python[version="),
+        r"(?P<package>tensorflow(?:-gpu|-base)?)(?:==?[\d.*]{1,12}|\[[^\]\r\n]{1,60}\])? -> python\[version=",
+        "conda has no build of the package for the Python of this environment.",
+        "conda",
+        example="  - tensorflow -> python[version='3.5.*|3.6.*|3.7.*']",
+    ),
+    Message(
         "wheel-not-supported",
         _K.USAGE,
         (" is not a supported wheel on this platform",),
