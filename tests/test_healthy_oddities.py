@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 from msgspec.structs import replace
@@ -118,13 +119,20 @@ MACHINES: dict[str, Callable[[], Facts]] = {
     ),
     "Blackwell beside Ada": lambda: machine(ADA_AND_BLACKWELL, "575.57.08"),
     "Blackwell hidden beside Ada": lambda: hidden(machine(ADA_AND_BLACKWELL, "575.57.08"), 1),
-    "a build from source for one GPU": lambda: own_build(
-        "NVIDIA GeForce RTX 4090", "2.20.0", cuda="12.8", cudnn="9.1.0", driver="575.57.08", code="sm_89"
+    "a build from source for one GPU": partial(
+        own_build, "NVIDIA GeForce RTX 4090", "2.20.0", cuda="12.8", cudnn="9.1.0", driver="575.57.08", code="sm_89"
     ),
-    "a build from source with CUDA 13": lambda: own_build(
-        "NVIDIA GeForce RTX 5090", "2.20.0", cuda="13.0", cudnn="9.17.0", driver="580.95.05", code="sm_89 sm_120"
+    "a build from source with CUDA 13": partial(
+        own_build,
+        "NVIDIA GeForce RTX 5090",
+        "2.20.0",
+        cuda="13.0",
+        cudnn="9.17.0",
+        driver="580.95.05",
+        code="sm_89 sm_120",
     ),
-    "NVIDIA's container on Blackwell": lambda: own_build(
+    "NVIDIA's container on Blackwell": partial(
+        own_build,
         "NVIDIA GeForce RTX 5090",
         "2.17.0+nv25.2",
         cuda="12.8",
