@@ -93,6 +93,34 @@ def test_json_is_valid_complete_and_the_same_twice(person: str) -> None:
         assert all(Requirement(text) for text in stack["requirements"])
 
 
+class TestGpus:
+    def test_one_on_an_arm_board_gets_no_wheel_for_x86(self) -> None:
+        for name in ("Jetson Orin NX", "GH200 480GB"):
+            status, out, _ = call(f'plan --gpu "{name}" --os linux')
+            assert status == NONE
+            assert "the published wheel for linux-aarch64 is a CPU build [cpu-only-tensorflow]" in " ".join(out.split())
+            assert "use NVIDIA's builds for Jetson and Grace" in " ".join(out.split())
+
+    def test_two_that_no_driver_serves_together(self) -> None:
+        status, out, _ = call("plan --gpu 4090 --gpu K80 --os linux")
+        assert status == NONE
+        detail = "no driver serves both: Kepler GPUs end with branch 470, Ada Lovelace GPUs begin with 520"
+        assert detail in " ".join(out.split())
+        assert "With driver" not in out
+
+    def test_two_need_a_wheel_for_both(self) -> None:
+        _, out, _ = call("plan --gpu 4090 --gpu 940M --os linux")
+        assert "Best: TensorFlow 2.16.2" in out
+
+    def test_a_name_whose_capability_is_not_certain(self) -> None:
+        assert "compute capability of GeForce 910M is not certain" in " ".join(call("plan --gpu 910M")[1].split())
+
+    def test_a_release_that_does_not_tell_its_cuda_is_not_judged(self) -> None:
+        status, out, _ = call("plan --gpu 4090 --tensorflow 2.22.0rc0")
+        assert status == NONE
+        assert "What is asked about is not in the tables" in out
+
+
 class TestThisMachineAndFacts:
     def test_facts_of_the_laptop(self) -> None:
         status, out, _ = call(f"plan --facts {BASES / 'laptop-940m.json'}")

@@ -151,9 +151,12 @@ def _machine(
         chosen = newest(visible_gpus(facts))
         gpus = () if chosen is None else (chosen,)
     if names:
-        gpus = tuple(_gpu(name) for name in names)
+        found = [_gpu(name) for name in names]
+        gpus = tuple(gpu for gpu, _ in found)
         capabilities = tuple(dict.fromkeys(gpu.compute_capability for gpu in gpus))
         machine = msgspec.structs.replace(machine, compute_capabilities=capabilities, memory_bytes=None, no_gpu=False)
+        if any(on_arm for _, on_arm in found):
+            machine = msgspec.structs.replace(machine, machine="aarch64")
     if driver is not None:
         machine = msgspec.structs.replace(machine, driver=_version(driver, "--driver"))
     if system is not None:
@@ -165,8 +168,9 @@ def _machine(
     return machine, gpus
 
 
-def _gpu(name: str) -> PlannedGpu:
-    from gpudoctor.compat import UnknownGpu, find_gpu
+def _gpu(name: str) -> tuple[PlannedGpu, bool]:
+    """The GPU, and whether its machine has an ARM processor."""
+    from gpudoctor.compat import Trust, UnknownGpu, find_gpu
     from gpudoctor.plan.families import planned_gpu
 
     try:
@@ -174,7 +178,8 @@ def _gpu(name: str) -> PlannedGpu:
     except UnknownGpu as exc:
         near = f"; did you mean {', '.join(exc.near)}?" if exc.near else "."
         usage_error(f"{exc}{near} Its compute capability will do as well (--gpu 8.6).")
-    return planned_gpu(found.name, found.compute_capability)
+    certain = found.confidence is not Trust.LOW
+    return planned_gpu(found.name, found.compute_capability, certain=certain), found.on_arm
 
 
 def _version(text: str, option: str) -> str:

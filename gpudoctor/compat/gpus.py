@@ -14,6 +14,7 @@ from gpudoctor.compat.versions import capability
 
 # "RTX5090", "GTX 1080Ti" and "A100-SXM4" as the words that names are made of.
 WORD = re.compile(r"[a-z]+|\d+(?:\.\d+)?")
+GRACE = ("GB10", "GB200", "GB300", "GH200")
 CAPABILITY = re.compile(r"\d{1,2}\.\d|(?:sm|compute)_\d{2,3}")
 NEAR, CLOSE = 3, 0.8
 
@@ -35,6 +36,8 @@ class GpuAnswer(Struct, frozen=True):
     last_driver_branch: str | None
     confidence: Trust
     source: str
+    on_arm: bool = False
+    """It is a part of a board or a module whose processor is an ARM one: Jetson, Grace."""
 
 
 def _plain(name: str) -> str:
@@ -84,6 +87,7 @@ def _answer(rows: list[Gpu], asked: str) -> GpuAnswer:
         last_driver_branch=row.last_driver_branch or None,
         confidence=row.confidence,
         source=load(Gpu).source_of(row),
+        on_arm=row.segment == "jetson" or row.name.startswith(GRACE),
     )
 
 
@@ -174,6 +178,8 @@ def _near(plain: str) -> tuple[str, ...]:
 
     names = {" ".join(_words(name)): rows[0].name for name, rows in _by_name().items()}
     wanted = " ".join(_words(plain))
+    if not wanted:
+        return ()
     scores: dict[str, float] = {}
     for start in ("", "geforce ", "tesla ", "quadro "):
         matcher = difflib.SequenceMatcher(b=start + wanted)

@@ -78,6 +78,9 @@ def _notes(machine: Machine, gpus: tuple[PlannedGpu, ...], wish: Wish) -> Iterat
                 f"Compute capability {gpu.compute_capability} is newer than my tables of {date}, or is in none of "
                 "them: it is judged by the rules for native code and PTX."
             )
+    for name in [gpu.name for gpu in gpus if not gpu.certain]:
+        ask = "nvidia-smi --query-gpu=compute_cap --format=csv"
+        yield f"The compute capability of {name} is not certain; `{ask}` tells."
     if machine.driver is not None and _is_newer_driver(machine.driver):
         yield f"Driver {machine.driver} is newer than my tables of {date}; drivers run programs of older CUDA releases."
     if machine.os is Os.MACOS:

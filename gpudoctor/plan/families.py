@@ -7,7 +7,7 @@ from gpudoctor.compat import NotCovered, Os, Trust, version
 from gpudoctor.plan.model import PlannedGpu
 
 
-def planned_gpu(name: str, compute_capability: str) -> PlannedGpu:
+def planned_gpu(name: str, compute_capability: str, *, certain: bool = True) -> PlannedGpu:
     """A GPU with the branches that serve its family; a capability that no table has leaves them open."""
     try:
         family = compat.family_of(compute_capability)
@@ -21,6 +21,7 @@ def planned_gpu(name: str, compute_capability: str) -> PlannedGpu:
         family=family,
         first_branch=None if first is None else first.branch,
         last_branch=None if last is None else last.branch,
+        certain=certain,
         last_branch_ends=None if last is None or not last.end_of_life else last.end_of_life,
     )
 
@@ -51,3 +52,14 @@ def first_branch(capabilities: tuple[str, ...]) -> str | None:
     """The driver branch from which on all of these GPUs are served; None where the tables begin later."""
     found = [branch for cc in capabilities if (branch := planned_gpu("", cc).first_branch) is not None]
     return max(found, key=int, default=None)
+
+
+def no_common_branch(capabilities: tuple[str, ...]) -> str | None:
+    """Why no driver at all serves these GPUs together; None where one does."""
+    gpus = [planned_gpu("", cc) for cc in capabilities]
+    oldest = min((gpu for gpu in gpus if gpu.last_branch), key=lambda gpu: int(gpu.last_branch or 0), default=None)
+    youngest = max((gpu for gpu in gpus if gpu.first_branch), key=lambda gpu: int(gpu.first_branch or 0), default=None)
+    if oldest is None or youngest is None or int(youngest.first_branch or 0) <= int(oldest.last_branch or 0):
+        return None
+    ends, begins = f"{oldest.family} GPUs end with branch {oldest.last_branch}", f"{youngest.family} GPUs begin"
+    return f"no driver serves both: {ends}, {begins} with {youngest.first_branch}"

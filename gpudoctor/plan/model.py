@@ -153,6 +153,8 @@ class PlannedGpu(Struct, frozen=True, kw_only=True):
     """The last one; None while drivers serve it."""
     last_branch_ends: str | None
     """When that branch is no longer maintained: a year, a month, or "ended"."""
+    certain: bool = True
+    """Whether its compute capability is known with more than low confidence."""
 
 
 class Answer(Struct, frozen=True, kw_only=True):

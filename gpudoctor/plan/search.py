@@ -9,7 +9,7 @@ import msgspec
 from gpudoctor import compat
 from gpudoctor.compat import CodeAnswer, GpuCode, NotCovered, Os, Trust, version
 from gpudoctor.compat.rows import Wheel
-from gpudoctor.plan.families import branch_objection
+from gpudoctor.plan.families import branch_objection, no_common_branch
 from gpudoctor.plan.model import Excluded, Machine, Plan, Stack
 from gpudoctor.plan.stack import build_stack
 
@@ -81,6 +81,9 @@ def _ptx_loads(cuda: str, driver: str, os: Os) -> bool | None:
 
 def _driver_objection(wheel: Wheel, code: CodeAnswer | None, machine: Machine) -> tuple[str, str] | None:
     """Native code runs from the minor-version minimum on; PTX needs a driver of its own CUDA release or newer."""
+    apart = no_common_branch(machine.compute_capabilities)
+    if apart is not None:
+        return "driver-not-loaded", apart
     if machine.driver is None:
         return None
     for cc in machine.compute_capabilities:
@@ -126,6 +129,7 @@ def judge(wheel: Wheel, machine: Machine) -> Judged:
     if machine.no_gpu:
         return Judged(wheel, None, Excluded(wheel.tensorflow, "no-nvidia-gpu", "the PCI bus shows no NVIDIA GPU"))
     try:
+        compat.cuda_of(wheel)  # a wheel that does not tell it is not covered, whatever is known of the machine
         code = _worst_code(wheel, machine.compute_capabilities)
         found = (
             _code_objection(code, machine.compute_capabilities)

@@ -118,6 +118,8 @@ def _nothing(answer: Answer) -> str:
         return "This machine has no NVIDIA GPU"
     if answer.machine.os.value == "macos":
         return "TensorFlow uses no NVIDIA GPU on macOS"
+    if all(entry.because == "low-confidence" for entry in answer.excluded):
+        return "What is asked about is not in the tables"
     which = f"TensorFlow {answer.wanted}" if answer.wanted else "TensorFlow release"
     return f"No {which} uses {'these GPUs' if len(answer.gpus) > 1 else 'this GPU'} as things are"
 
