@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os as _os
 import re
-import shutil
 import sys
 from enum import Enum
+from os import environ
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,6 +14,7 @@ import typer
 from gpudoctor.cli.options import Format, Output, OutputOption
 from gpudoctor.cli.output import put, usage_error, write_file
 from gpudoctor.cli.tables import TablesOption, use_tables
+from gpudoctor.cli.terminal import look
 
 if TYPE_CHECKING:
     from gpudoctor.facts.model import Facts
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from gpudoctor.plan.model import Answer, Machine, PlannedGpu
 
 PYTHON = re.compile(r"3\.\d+(\.\d+)?\Z")
-MAX_WIDTH = 100
 
 
 class System(str, Enum):
@@ -236,9 +235,7 @@ def _deliver(answer: Answer, shown: Format, outputs: list[Output], verbose: bool
     if shown is Format.JSON:
         put(_json(answer))
     else:
-        terminal = sys.stdout is not None and sys.stdout.isatty()
-        color = terminal and not _os.environ.get("NO_COLOR") and _os.environ.get("TERM") != "dumb"
-        width = min(shutil.get_terminal_size().columns, MAX_WIDTH) if terminal else plan_text.WIDTH
+        color, width = look(sys.stdout, environ)
         put(plan_text.render(answer, width=width, color=color, verbose=verbose))
     for item in outputs:
         text = _json(answer) if item.kind == Format.JSON.value else plan_text.render(answer, verbose=verbose)
