@@ -71,7 +71,7 @@ def driver_too_old_for_cuda(self: Rule, facts: Facts) -> Iterator[Draft]:
          "tensorflow.cuda_requirements" if is_inferred(facts) else "tensorflow.built_with_cuda", "tensorflow.version"),
         variant=None if by_number else "cuda-only",
         confidence=Confidence.LIKELY if is_inferred(facts) else Confidence.CERTAIN,
-        remedies=tensorflow_that_fits(facts) + install_driver(facts, at_least=need.minimum),
+        remedies=install_driver(facts, at_least=need.minimum) + tensorflow_that_fits(facts),
         have=driver.require() if by_number else serves.require(),
         need=need.minimum,
         cuda=need.cuda,
