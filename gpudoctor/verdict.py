@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 from gpudoctor.facts.model import Facts, Known
-from gpudoctor.findings import Expect, Finding, Role, Severity, SourceKind, Verdict
+from gpudoctor.findings import Expect, Finding, Report, Role, Severity, SourceKind, Verdict
 from gpudoctor.rules.observed import computed_on, working_gpu_devices
+
+
+def exit_status(report: Report, fail_on: str) -> int:
+    """Return the exit status that the output contract promises. fail_on: note, warning, error or never."""
+    if fail_on != "never" and any(item.severity >= Severity[fail_on.upper()] for item in report.findings):
+        return 1
+    return 3 if report.verdict is Verdict.UNKNOWN else 0
 
 
 def is_answered(facts: Facts, expect: Expect, kind: SourceKind = SourceKind.LIVE) -> bool:

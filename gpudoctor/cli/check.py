@@ -25,10 +25,10 @@ from gpudoctor.cli.policies import (
     RequireOption,
     SelectOption,
     load_policy,
-    with_benchmark,
 )
 from gpudoctor.cli.reports import deliver, exit_status
 from gpudoctor.findings import Expect, Source, SourceKind
+from gpudoctor.judging import with_benchmark
 
 if TYPE_CHECKING:
     from gpudoctor.facts.model import Facts

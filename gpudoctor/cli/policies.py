@@ -11,7 +11,6 @@ import typer
 from gpudoctor.cli.output import usage_error
 
 if TYPE_CHECKING:
-    from gpudoctor.facts.model import Facts
     from gpudoctor.policy.model import Policy
 
 PolicyOption = Annotated[
@@ -76,12 +75,3 @@ def _pairs(texts: list[str]) -> dict[str, str]:
             usage_error(f"--require {text}: KEY=VALUE is wanted")
         pairs[key.strip()] = value.strip()
     return pairs
-
-
-def with_benchmark(facts: Facts, policy: Policy | None) -> Facts:
-    """Return the facts with the rate of the stored benchmark result, if the policy asks for one."""
-    if policy is None or policy.min_images_per_second is None or policy.benchmark is None:
-        return facts
-    from gpudoctor.benchmark.stored import with_stored_rate
-
-    return with_stored_rate(facts, Path(policy.benchmark), policy.benchmark_mode)

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from gpudoctor.cli.options import FailOn, Output, ReportFormat
 from gpudoctor.cli.output import append_file, put, write_file
 from gpudoctor.cli.terminal import look
-from gpudoctor.findings import Expect, Report, Severity, Source, SourceKind, Verdict
+from gpudoctor.findings import Expect, Report, Source, SourceKind
+from gpudoctor.judging import judge_facts
 
 if TYPE_CHECKING:
     from gpudoctor.facts.model import Facts
@@ -21,20 +22,9 @@ STEP_SUMMARY = "GITHUB_STEP_SUMMARY"
 
 def exit_status(report: Report, fail_on: FailOn) -> int:
     """Return the exit status that the output contract promises for a report."""
-    if fail_on is not FailOn.NEVER and any(item.severity >= Severity[fail_on.name] for item in report.findings):
-        return 1
-    return 3 if report.verdict is Verdict.UNKNOWN else 0
+    from gpudoctor.verdict import exit_status as status
 
-
-def judge_facts(facts: Facts, source: Source, expect: Expect, policy: Policy | None = None) -> Report:
-    from gpudoctor.compat import tables
-    from gpudoctor.engine import judge
-    from gpudoctor.rules.registry import load_rules
-
-    dates = {table.name: table.retrieved for table in tables()}
-    if policy is None:
-        return judge(facts, load_rules(), source=source, expect=expect, tables=dates)
-    return judge(facts, load_rules(policy=True), source=source, expect=expect, tables=dates, policy=policy)
+    return status(report, fail_on.value)
 
 
 def deliver(

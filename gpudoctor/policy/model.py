@@ -72,7 +72,7 @@ class Policy(Struct, frozen=True, kw_only=True):
 
     def source_of(self, key: str) -> str:
         """Return where a key was set."""
-        return "given on the command line" if key in self.given else self.source
+        return "given directly" if key in self.given else self.source
 
     def ignored(self, rule: str) -> Ignore | None:
         """Return why findings of a rule do not count, or None."""

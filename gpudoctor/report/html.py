@@ -56,7 +56,7 @@ def fragment(report: Report) -> str:
     word = _WORDS[report.verdict]
     lines.append(f'<h2 class="{report.verdict.value}">{word}: {_text(report.summary)}</h2>')
     if report.policy is not None:
-        lines.append(f'<p class="soft">Policy: {_text(report.policy.source or "given by the caller")}</p>')
+        lines.append(f'<p class="soft">Policy: {_text(report.policy.source or "given directly")}</p>')
     lines.append("<table>")
     for area in areas(report):
         state = f'<td class="{area.state.value}">{area.state.value}</td>'

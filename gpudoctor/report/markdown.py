@@ -26,7 +26,7 @@ def render(report: Report) -> str:
     """Return the report as Markdown as GitHub and GitLab read it."""
     lines = [f"## gpudoctor: {report.verdict.value}", "", escape(sentence(report.summary)), ""]
     if report.policy is not None:
-        lines += [f"Policy: {escape(report.policy.source or 'given on the command line')}", ""]
+        lines += [f"Policy: {escape(report.policy.source or 'given directly')}", ""]
     lines += ["| | | |", "| --- | --- | --- |"]
     for area in areas(report):
         lines.append(f"| {escape(area.title)} | {_MARKS[area.state]} | {'<br>'.join(map(escape, area.lines))} |")

@@ -166,7 +166,7 @@ def _broken(page: _Page, report: Report) -> None:
 
 def _verdict(page: _Page, report: Report) -> None:
     if report.policy is not None:
-        source = clean(report.policy.source) or "given on the command line"
+        source = clean(report.policy.source) or "given directly"
         page.heading(("Policy: ", "bold"), (source, ""))
     word, style = _VERDICTS[report.verdict]
     page.heading((f"{word}: ", style), (clean(report.summary), ""))

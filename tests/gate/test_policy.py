@@ -200,7 +200,7 @@ def test_options_override_the_file(here: Path) -> None:
     assert (changed.min_images_per_second, changed.gpu_name) == (1.5, ("A100",))
     assert [item.rule for item in changed.ignore] == ["gpu-works", "driver-missing"]
     assert changed.select == ("driver",)
-    assert changed.source_of("min_gpus") == "given on the command line"
+    assert changed.source_of("min_gpus") == "given directly"
     assert changed.source_of("min_memory") == "gpudoctor.toml"
 
 
