@@ -28,7 +28,7 @@ CONTAINERS = {
     "container-no-gpu-support": "docker", "container-runtime-unknown": "docker", "container-driver-too-old": "docker",
     "container-release-too-new": "docker", "container-without-driver": "docker", "container-host-driver": "docker",
     "container-device-refused": "docker", "apptainer-no-libraries": "apptainer", "kubernetes-no-gpu": "kubernetes",
-    "smi-not-in-container": "docker", "container-banner": "docker",
+    "smi-not-in-container": "docker", "container-banner": "docker", "container-library-not-there": "docker",
 }  # fmt: skip
 IMPLY_A_GPU = ("invalid-ptx", "no-kernel-image", "invalid-kernel-image", "compiled-from-ptx", "cudnn-runtime-too-old")
 SHOW_A_DEVICE = (
@@ -96,7 +96,7 @@ def _line(at: str) -> int:
 
 def _cuinit(seen: Seen, event: LogEvent, at: str) -> None:
     error = event.parameters.get("error", "")
-    match = re.search(r"\((\d+)\)", error)
+    match = re.search(r"\((-?\d+)\)", error)
     code = int(match[1]) if match else CUDA_CODES.get(error)
     if code == NO_LIBCUDA:
         seen.note("driver.cuda_init", _no_library(), at)
@@ -241,6 +241,9 @@ _HANDLERS: dict[str, Callable[[Seen, LogEvent, str], None]] = {
     "nvml-failed": _nvml(None),
     "nvml-mismatch": _nvml(NVML_MISMATCH),
     "smi-no-communication": _nvml(NVML_NOT_LOADED),
+    "smi-without-library": _put(
+        "driver.nvml", ApiAnswer(outcome=Api.NO_LIBRARY, detail="nvidia-smi did not find libnvidia-ml")
+    ),
     "kernel-driver-not-running": _put("driver.kernel_module_version", None),
     "module-not-in-list": _put("driver.kernel_module_version", None),
     "no-device-node": _put("driver.device_nodes", ()),

@@ -116,6 +116,9 @@ def _system(seen: Seen) -> None:
             seen.note("host.os", "windows", seen.hints["windows-prompt"])
         elif len(signs) == 1:
             seen.note("host.os", signs[0], seen.hints[signs[0]])
+    without, node = seen.hints.get("container-without-gpus"), seen.facts.get("driver.device_nodes")
+    if without and seen.value("host.container") is None and node is not None and node.values[-1][0] == ():
+        seen.note("host.container", "docker", without)
     if seen.value("host.machine") == "arm64" and seen.value("host.os") == "linux":
         seen.note("host.machine", "aarch64", seen.facts["host.machine"].values[-1][1])
     if seen.value("python.version") is None and "python-folder" in seen.hints:

@@ -31,7 +31,8 @@ def training_facts(reader: TextReader, facts: TrainingFacts) -> TrainingFacts:
         if told:
             changes["runs"] = Known(told, runs[0].last_at)
     loads = seen.samples.get("gpu-load", [])
-    if "training" in seen.hints and (len(loads) >= READINGS or (loads and _in_use(reader))):
+    enough = len(loads) >= READINGS or (loads and ("gpu-load-said" in seen.hints or _in_use(reader)))
+    if "training" in seen.hints and enough:
         changes["gpu_utilization_percent"] = Known(
             round(sum(loads) / len(loads), 1), f"{len(loads)} readings in the text"
         )

@@ -72,7 +72,7 @@ def _utf_8(pieces: Iterator[bytes]) -> Iterator[bytes]:
     elif _mostly_zero(head[0:200:2]):
         encoding = "utf-16-be"
     if not encoding:
-        yield head.removeprefix(codecs.BOM_UTF8)
+        yield _typed(head.removeprefix(codecs.BOM_UTF8))
         yield from pieces
         return
     decoder = codecs.getincrementaldecoder(encoding)("replace")
@@ -80,6 +80,22 @@ def _utf_8(pieces: Iterator[bytes]) -> Iterator[bytes]:
     for piece in pieces:
         yield decoder.decode(piece).encode("utf-8", "replace")
     yield decoder.decode(b"", final=True).encode("utf-8", "replace")
+
+
+# What word processors, browsers and web pages make of characters that were typed.
+_TYPESET = (
+    ("\u00a0", " "), ("\u2018", "'"), ("\u2019", "'"), ("\u201c", '"'), ("\u201d", '"'), ("&#39;", "'"),
+    ("&quot;", '"'), ("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&"),
+)  # fmt: skip
+
+
+def _typed(text: bytes) -> bytes:
+    """Return a short text in the characters that the software printed; a log of megabytes is no paste."""
+    if len(text) >= PIECE_BYTES:
+        return text
+    for shown, meant in _TYPESET:
+        text = text.replace(shown.encode(), meant.encode())
+    return text
 
 
 def _mostly_zero(text: bytes) -> bool:

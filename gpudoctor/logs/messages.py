@@ -485,7 +485,11 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "tensorflow-gpu-removed",
         _K.USAGE,
-        ('The "tensorflow-gpu" package has been removed', "tensorflow-gpu-2.12.0.tar.gz", "tensorflow_gpu-2.12.0.tar.gz"),
+        (
+            'The "tensorflow-gpu" package has been removed',
+            "tensorflow-gpu-2.12.0.tar.gz",
+            "tensorflow_gpu-2.12.0.tar.gz",
+        ),
         "",
         "The package tensorflow-gpu is dead; tensorflow takes its place.",
         "setup.py of tensorflow-gpu 2.12.0",
@@ -494,7 +498,8 @@ MESSAGES: tuple[Message, ...] = (
         "conda-cuda-missing",
         _K.USAGE,
         ("nothing provides __cuda", ", which is missing on the system", " -> __cuda"),
-        r"nothing provides __cuda|__cuda[^\r\n]{0,80}, which is missing on the system|tensorflow[^\r\n]{0,120} -> __cuda",
+        r"nothing provides __cuda|__cuda[^\r\n]{0,80}, which is missing on the system"
+        r"|tensorflow[^\r\n]{0,120} -> __cuda",
         "conda saw no NVIDIA driver and so offers no package that is built with CUDA.",
         "conda, mamba",
     ),

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from gpudoctor.facts.model import LogEvent
 from gpudoctor.logs.reader import read_log
-from gpudoctor.logs.seen import Seen
+from gpudoctor.logs.seen import Seen, compiled
 
 # So much from the beginning of a text is read line by line, and so much of its end.
 WHOLE_BYTES = 512 * 1024
@@ -185,11 +185,45 @@ def _without_gaps(text: bytes) -> bytes:
     return b"\n".join(_SPACES.sub(b" ", line) if b"  " in line and line[:1] != b"|" else line for line in lines)
 
 
+# What container engines, kubectl, the journal, mpirun, srun and logging put before each line.
+_STAMP = (
+    r"\d{4}-\d\d-\d\d(?:T\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:?\d\d)\s(?:std(?:out|err) [FP] )?"
+    r"|[T ]\d\d:\d\d:\d\d(?:[,.]\d{3,6})?\s(?:- )?(?:[\w.]{1,40} - )?\[?(?:DEBUG|INFO|WARNING|WARN|ERROR|CRITICAL)\]?"
+    r"(?: -|:)? )"
+)
+_JOURNAL = r"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d [\w.-]{1,60} [\w.@/-]{1,40}(?:\[\d{1,8}\])?: "
+_RANK = r"\[\d{1,4}(?:,\d{1,4})?\]<std(?:err|out)>: ?"
+_SERVICE = r"[\w.-]{1,40}\s{1,20}\| "
+_TASK = r"\s{0,3}\d{1,4}: "
+_NUMBER = r"\s{0,7}\d{1,7}\t"
+
+
+def _without_prefix(text: str) -> str:
+    """Return a line without what a tool that carried it has put before it."""
+    first = text[:1]
+    if first.isdigit() and text[4:5] == "-":
+        pattern = _STAMP
+    elif first == "[" and ">:" in text[:22]:
+        pattern = _RANK
+    elif text[3:4] == " " and text[9:10] == ":" and first.isupper():
+        pattern = _JOURNAL
+    elif first != "|" and " | " in text[:62] and not first.isspace():
+        pattern = _SERVICE
+    elif "\t" in text[:8] and text.lstrip()[:1].isdigit():
+        pattern = _NUMBER
+    elif ": " in text[:8] and text[:4].strip()[:1].isdigit():
+        pattern = _TASK
+    else:
+        return text
+    match = compiled(pattern).match(text)
+    return text[match.end() :] if match else text
+
+
 def plain_line(raw: bytes) -> str:
-    """Return a line without colours, control characters and marks of quotation."""
+    """Return a line without colours, control characters, marks of quotation, and what a tool put before it."""
     text = raw.decode("utf-8", "replace")
     if "\x1b" in text or "[" in text:
         text = _ANSI.sub("", text)
     if text.startswith("> "):
         text = _QUOTE.sub("", text, count=1)
-    return _CONTROL.sub("", text).rstrip().replace("\t", "\t")
+    return _without_prefix(_CONTROL.sub("", text).rstrip())

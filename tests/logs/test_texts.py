@@ -52,6 +52,29 @@ def test_dressed_text(name: str) -> None:
     assert lead_of(report_of("\r\n".join(dressed))) == TEXTS[name]["lead"]
 
 
+# What engines, schedulers and terminals put before each line.
+CARRIED = {
+    "docker logs -t": "2024-05-06T07:08:09.123456789Z ",
+    "kubectl logs": "2024-05-06T07:08:09.123456789Z stdout F ",
+    "docker compose": "trainer-1  | ",
+    "journal": "May 06 07:08:09 node7 train.sh[4123]: ",
+    "mpirun": "[1,0]<stderr>:",
+    "horovodrun": "[0]<stderr>:",
+    "srun -l": "0: ",
+    "logging": "2024-05-06 07:08:09,123 INFO ",
+    "cat -n": "     7\t",
+    "a margin": "            ",
+}
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_text_that_was_carried(name: str) -> None:
+    """What stands before each line of a log that another tool has carried changes nothing."""
+    for tool, prefix in CARRIED.items():
+        text = "".join(f"{prefix}{line}\n" for line in TEXTS[name]["text"].strip("\n").splitlines())
+        assert lead_of(report_of(text)) == TEXTS[name]["lead"], tool
+
+
 def test_a_text_that_tells_nothing() -> None:
     report = report_of("Dear all,\nthe coffee machine is broken.\n")
     assert report.verdict is Verdict.UNKNOWN

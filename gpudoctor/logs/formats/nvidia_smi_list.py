@@ -62,8 +62,8 @@ class Reader:
             self._listed.note("mig", True, at)
         elif "--query-gpu" in text and (match := compiled(_QUERY).search(text)):
             self._columns = match[1].split(",")
-        elif text.startswith(("# gpu", "#gpu")):
-            self._dmon = text.lstrip("# ").split()
+        elif text.lstrip().startswith(("# gpu", "#gpu")):
+            self._dmon = text.lstrip("# \t").split()
         elif ", " in text or (len(self._columns) == 1 and text.strip()[:1].isdigit()):
             self._csv(text, at, seen)
         elif self._dmon and text.lstrip()[:1].isdigit():

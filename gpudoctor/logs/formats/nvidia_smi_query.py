@@ -28,16 +28,20 @@ class Reader:
     def __init__(self) -> None:
         self._gpu: Gpu | None = None
         self._section = ""
+        self._margin = ""
+        """What stands before each line of a text that was pasted with a margin."""
 
     def line(self, text: str, at: str, seen: Seen) -> None:
         """Take a line."""
-        if text.startswith("GPU ") and (
-            match := compiled(r"GPU ([0-9A-Fa-f]{4,8}:[0-9A-Fa-f:.]{7,8})\s{0,4}\Z").match(text)
+        if "GPU 0" in text and (
+            match := compiled(r"(\s{0,40})GPU ([0-9A-Fa-f]{4,8}:[0-9A-Fa-f:.]{7,8})\s{0,4}\Z").match(text)
         ):
-            self._gpu, self._section = seen.gpu(address=match[1], at=at), ""
+            self._margin = match[1]
+            self._gpu, self._section = seen.gpu(address=match[2], at=at), ""
             return
         if self._gpu is None and "ersion" not in text:
             return
+        text = text.removeprefix(self._margin)
         match = compiled(r"(\s{2,24})?([A-Z][\w .()/]{1,50}?)\s{0,40}:(?: (.{0,120}))?\Z").match(text)
         if match is None:
             heading = compiled(r"\s{2,12}([A-Z][\w .()/]{2,40})\s{0,4}\Z").match(text)

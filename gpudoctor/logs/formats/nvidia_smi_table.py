@@ -44,6 +44,7 @@ class Reader:
         """Take a line."""
         if "NVIDIA-SMI" in text:
             self._head(text, at, seen)
+        text = text.lstrip()
         if not text.startswith("|") and "|" not in text[:8]:
             return
         text = text[text.index("|") :]

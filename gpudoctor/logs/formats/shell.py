@@ -113,6 +113,8 @@ class Reader:
 
     def _statement(self, text: str, at: str, seen: Seen) -> None:
         """Take a line that says by itself what it is about."""
+        if text.startswith(("docker run ", "sudo docker run ", "podman run ", "nvidia-docker run ")):
+            self._question(text, at, seen)
         if "ersion" in text and (match := compiled(_SAID).search(text)):
             seen.note("tensorflow.version", match["version"], at)
         if ("GPU" in text or "gpu" in text) and (match := compiled(_NUMBER).search(text)):

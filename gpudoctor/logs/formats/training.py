@@ -12,6 +12,7 @@ from gpudoctor.logs.seen import Seen, compiled, median
 OPENERS = (b"Epoch 1/", b"Train on ", b"sec/step", b"examples/sec", b"%CPU", b"steps_per_epoch")
 MOST_UPDATES = 400
 MOST_RUNS = 32
+HEADING = 60
 
 _BAR = (
     r"(?<![\d/])(?P<done>\d{1,9})/(?P<all>\d{1,9}|Unknown)\s{1,4}(?:\[[=>.]{1,60}\]|[\u2501\u2500\uff"
@@ -36,6 +37,10 @@ _TOP = (
 )
 _PS = r"\s{0,6}(?P<cpu>\d{1,5}(?:\.\d)?) (?P<name>python[\d.]{0,5})\s{0,4}\Z"
 _HEADING = r"(?i:(?:#|--|=)+ ?(?:with |on |using )?(?:the )?(cpu|gpu)(?: only)?\s?:?-*=*)\Z"
+_SAID_LOAD = (
+    r"(?i:gpu[- ]?(?:is )?(?:only )?(?:util\w{0,8}|usage|load)\b[^\d%\r\n]{0,32}(?P<after>\d{1,3})(?:\.\d{1,2})?\s?%"
+    r"|(?P<before>\d{1,3})(?:\.\d{1,2})?\s?% (?:of (?:the|my|its) )?gpu\b(?![- ]?mem))"
+)
 _GPUS = r"(?i:number of (?:devices|replicas)|num_gpus|replicas in sync)\s?[:=] ?(\d{1,3})"
 _BATCH = r"(?i:(?<!\w)batch[_ ]?size)[\"']?\s{0,2}(?:=|:|of|is)\s{0,2}(?P<size>\d{1,7})(?!\d)"
 _UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "sec": 1.0, "seconds": 1.0, "min": 60.0, "h": 3600.0}
@@ -83,6 +88,11 @@ class Reader:
             seen.hint("training", at)
         else:
             self._own(text, at, seen)
+        if "%" in text and ("GPU" in text or "gpu" in text) and (match := compiled(_SAID_LOAD).search(text)):
+            load = int(match["after"] or match["before"])
+            if load <= 100 and "|" not in text:  # noqa: PLR2004 (per cent)
+                seen.sample("gpu-load", float(load))
+                seen.hint("gpu-load-said", at)
         if "batch" in text.casefold() and (match := compiled(_BATCH).search(text)) and 0 < int(match["size"]) < 10**6:
             seen.note("training.batch_size", int(match["size"]), at)
         self._start(text, at, seen)
@@ -100,6 +110,8 @@ class Reader:
             self._begin(None, match[1].lower(), at)
         elif "MirroredStrategy with devices" in text:
             self._begin(text.count("device:GPU:"), "gpu", at)
+        elif "OneDeviceStrategy" in text and len(stripped) < HEADING:
+            self._begin(1, "gpu", at)
         elif ("umber of" in text or "eplicas" in text or "gpus" in text) and (match := compiled(_GPUS).search(text)):
             self._begin(int(match[1]), "gpu", at)
 

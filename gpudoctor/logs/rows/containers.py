@@ -78,7 +78,7 @@ ROWS = (
         "container-library-not-there",
         _K.GPU_UNUSABLE,
         ("nvidia-container-cli: mount error",),
-        r"nvidia-container-cli: mount error: [^\r\n]{0,20}?stat failed: (?P<file>/[\w./-]{1,120}): no such file",
+        r"nvidia-container-cli: mount error: [^\r\n]{0,20}?stat failed: (?P<detail>/[\w./-]{1,120}): no such file",
         "The container tool does not find a library of the driver that it is to put into the container.",
         "nvidia-container-cli",
         example="nvidia-container-cli: mount error: stat failed: /usr/lib/wsl/lib/libcuda.so.1: no such file or "

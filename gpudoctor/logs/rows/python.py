@@ -20,7 +20,7 @@ ROWS = (
     Message(
         "conda-python-refused",
         _K.USAGE,
-        ("tensorflow -> python[version=", "tensorflow-gpu -> python[version=", "] -> python[version="),
+        (" -> python[version=",),
         r"(?P<package>tensorflow(?:-gpu|-base)?)(?:==?[\d.*]{1,12}|\[[^\r\n\]]{1,60}\])? -> python\[version=",
         "conda has no build of the package for the Python of this environment.",
         "conda",

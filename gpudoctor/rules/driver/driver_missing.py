@@ -22,6 +22,7 @@ from gpudoctor.rules.registry import Draft, Rule, rule
         "text": "libcuda.so.1, the CUDA library of the NVIDIA driver, was not found: the driver is not installed, or "
         "this machine has no NVIDIA GPU",
         "tool": "nvidia-smi, which comes with the NVIDIA driver, was not found: the driver is not installed",
+        "nvml": "nvidia-smi does not find libnvidia-ml, the driver's own library: the driver is not wholly installed",
         "libraries": "the NVIDIA kernel module {module} is loaded, but libcuda.so.1, the driver's CUDA library, is not "
         "installed",
     },
@@ -66,7 +67,7 @@ def driver_missing(self: Rule, facts: Facts) -> Iterator[Draft]:
 
 def _from_text(self: Rule, facts: Facts) -> Iterator[Draft]:
     """Find it where nobody looked at the PCI bus: text tells of libraries and tools only."""
-    tool = events(facts, "smi-not-found")
+    tool = events(facts, "smi-not-found") or events(facts, "smi-without-library")
     without = outcome(facts.driver.cuda_init.get()) is Api.NO_LIBRARY
     if not without and not tool:
         facts.host.pci_gpus.require()
@@ -76,7 +77,7 @@ def _from_text(self: Rule, facts: Facts) -> Iterator[Draft]:
         return
     yield self.finding(
         ("driver.cuda_init", *seen(tool)),
-        variant="text" if without else "tool",
+        variant="text" if without else "tool" if tool[0].message == "smi-not-found" else "nvml",
         confidence=Confidence.LIKELY,
         remedies=install_driver(facts),
     )

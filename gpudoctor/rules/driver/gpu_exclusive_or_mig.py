@@ -69,7 +69,8 @@ def gpu_exclusive_or_mig(self: Rule, facts: Facts) -> Iterator[Draft]:
                 confidence=Confidence.LIKELY,
                 remedies=(MAKE_INSTANCES,),
             )
-    if told and not yielded:
+    # A virtual GPU without a licence answers the same; that rule says so.
+    if told and not yielded and not events(facts, "vgpu-unlicensed"):
         yield self.finding(seen(told), variant="busy", confidence=Confidence.LIKELY, remedies=(DEFAULT_MODE,))
     if not told and not yielded and not facts.gpus:
         facts.tensorflow.events.require()

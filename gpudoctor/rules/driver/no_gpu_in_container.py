@@ -110,7 +110,7 @@ def _restart(container: str) -> Remedy:
 
 
 _TOOLKIT_MISSING = ("container-no-gpu-support", "container-runtime-unknown", "container-cdi")
-_HOST = ("container-host-driver", "container-device-refused", "apptainer-no-libraries")
+_HOST = ("container-host-driver", "container-device-refused", "apptainer-no-libraries", "container-library-not-there")
 _WITHOUT = ("container-without-driver", "smi-not-in-container")
 _INSIDE = ("smi-not-found", "no-device-node", "kernel-driver-not-running")
 
@@ -122,7 +122,7 @@ def _from_text(self: Rule, facts: Facts) -> Iterator[Draft]:
     container = facts.host.container.get()
     for messages, variant in ((_TOOLKIT_MISSING, "toolkit"), (_HOST, "host"), (("kubernetes-no-gpu",), "cluster"),
                               (_WITHOUT, "none")):  # fmt: skip
-        told = events(facts, *messages)
+        told = tuple(event for event in events(facts, *messages) if "/wsl/" not in event.parameters.get("detail", ""))
         if told:
             detail = next((event.parameters["detail"] for event in told if "detail" in event.parameters), "see its log")
             yield self.finding(

@@ -32,4 +32,7 @@ def vgpu_unlicensed(self: Rule, facts: Facts) -> Iterator[Draft]:
     if not told:
         facts.tensorflow.events.require()
         return
-    yield self.finding(seen(told), remedies=(LICENSE,))
+    refused = events(facts, "device-busy")
+    yield self.finding(
+        (*seen(told), *seen(refused)), severity=Severity.ERROR if refused else Severity.WARNING, remedies=(LICENSE,)
+    )

@@ -40,6 +40,8 @@ REMOVE_LINUX_DRIVER = Remedy(
     variants={
         "text": "under WSL, libcuda.so.1 was not found: Windows has no NVIDIA driver with WSL support, or the loader "
         "does not look in {folder}",
+        "libraries": "under WSL, libraries of the Windows driver are not found in {folder}: a Linux driver was "
+        "installed inside WSL, or the driver of Windows has no WSL support",
         "blocked": "Windows refuses WSL the GPU: its NVIDIA driver or WSL itself is too old",
         "cudnn": "cuDNN does not find libcuda.so, which under WSL lies in {folder}",
         "stub": "the libcuda that is loaded is a stub of a CUDA toolkit, not the driver's: it cannot start CUDA",
@@ -104,6 +106,10 @@ def _from_text(self: Rule, facts: Facts) -> Iterator[Draft]:
     parts = tuple(
         e for e in events(facts, "cudnn-part-missing") if e.parameters.get("missing", "").startswith("libcuda")
     )
+    unmounted = tuple(
+        e for e in events(facts, "container-library-not-there") if "/wsl/" in e.parameters.get("detail", "")
+    )
+    no_nvml = events(facts, "smi-without-library") if wsl else ()
     if failed_with(facts.driver.nvml.get(), NVML_OPERATING_SYSTEM):
         yield self.finding(("driver.nvml", "host.wsl"), variant="blocked", remedies=(WINDOWS_DRIVER,))
     elif failed_with(cuda, CUDA_STUB) and not wsl and isinstance(facts.driver.library_files, Unknown):
@@ -114,6 +120,14 @@ def _from_text(self: Rule, facts: Facts) -> Iterator[Draft]:
             variant="cudnn",
             confidence=Confidence.CERTAIN if wsl else Confidence.LIKELY,
             remedies=(FIND_IT,),
+            folder=FOLDER,
+        )
+    elif (unmounted or no_nvml) and not seen_gpu_devices(facts):
+        yield self.finding(
+            (*seen(unmounted or no_nvml), "host.wsl"),
+            variant="libraries",
+            confidence=Confidence.LIKELY,
+            remedies=(WINDOWS_DRIVER, REMOVE_LINUX_DRIVER, FIND_IT),
             folder=FOLDER,
         )
     elif not wsl or not isinstance(facts.driver.library_files, Unknown) or seen_gpu_devices(facts):

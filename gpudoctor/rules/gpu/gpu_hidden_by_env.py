@@ -55,8 +55,11 @@ def gpu_hidden_by_env(self: Rule, facts: Facts) -> Iterator[Draft]:
         yield from _from_text(self, facts, value)
         return
     visible = facts.driver.cuda_device_count.require()
-    there = facts.driver.cuda_device_count_unmasked.get() or facts.driver.nvml_device_count.get() or 0
-    if visible > 0 or there == 0:
+    unmasked = facts.driver.cuda_device_count_unmasked.get()
+    there = unmasked or facts.driver.nvml_device_count.get() or len(facts.gpus)
+    if unmasked is None and any(gpu.mig.get() for gpu in facts.gpus):
+        return  # the numbers do not count instances: see gpu-exclusive-or-mig
+    if visible > 0 or there == 0 or (unmasked is None and _names_one_of(value, there)):
         return
     yield self.finding(
         (f"python.environment[{VARIABLE}]", "driver.cuda_device_count", "driver.cuda_device_count_unmasked",
@@ -72,6 +75,12 @@ NO_DEVICE = 100
 
 def _hides_all(value: str) -> bool:
     return value.strip().strip("\"'") in ("", "-1", "NoDevFiles", "none", "void")
+
+
+def _names_one_of(value: str, count: int) -> bool:
+    """Whether the first number that is named is that of a GPU which exists: then the variable hides nothing."""
+    first = value.partition(",")[0].strip()
+    return first.isdigit() and int(first) < count
 
 
 def _not_asked(facts: Facts) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from gpudoctor.facts.model import Facts
 from gpudoctor.findings import Applicability, Capability, Confidence, Evidence, Remedy, Severity
-from gpudoctor.rules.memory._state import MIB, compute_processes, gib, out_of_memory, share
+from gpudoctor.rules.memory._state import MIB, NEARLY_ALL, compute_processes, gib, out_of_memory, share
 from gpudoctor.rules.python._state import events, seen
 from gpudoctor.rules.registry import Draft, Rule, rule
 
@@ -69,7 +69,7 @@ def others_hold_it(facts: Facts) -> tuple[Evidence, ...]:
     for index, gpu in enumerate(facts.gpus):
         # With one process it may be this program itself; a log and a table of one time show both.
         processes = [item for item in compute_processes(gpu) if share(item.memory_bytes, gpu) >= HELD_SHARE]
-        if len(processes) > 1 or (processes and _small_device(facts, index)):
+        if len(processes) > 1 or (processes and (_small_device(facts, index) or _refused_from_the_start(facts, index))):
             value = ", ".join(
                 f"{item.name or 'a process'} (pid {item.pid}) {gib(item.memory_bytes)}" for item in processes
             )
@@ -79,6 +79,13 @@ def others_hold_it(facts: Facts) -> tuple[Evidence, ...]:
         if small:
             return small
     return ()
+
+
+def _refused_from_the_start(facts: Facts, index: int) -> bool:
+    """Whether the driver refused memory before any tensor was asked for, on a GPU that one process fills."""
+    gpu, told = facts.gpus[index], out_of_memory(facts)
+    full = any(share(item.memory_bytes, gpu) >= NEARLY_ALL for item in compute_processes(gpu))
+    return full and all("size" in event.parameters for event in told)
 
 
 def _small_device(facts: Facts, index: int) -> tuple[Evidence, ...]:

@@ -30,13 +30,15 @@ def waits_in_text(found: Rule, facts: Facts, *remedies: Remedy) -> Iterator[Draf
     """Yield the finding of the rule that is to blame where a text shows that the GPU waits for data."""
     if isinstance(facts.training.limit, Known):
         return  # it was measured
-    evidence = _waiting(facts)
+    evidence = () if events(facts, "recurrent-layer") and not events(facts, "profile-input-bound") else _waiting(facts)
     named = {
         "cpu-augmentation-bound": events(facts, "random-layers-slow", "augmentation-arguments"),
         "python-generator-bound": events(facts, "python-generator", "generator-processes"),
         "disk-io-bound": events(facts, "slow-storage"),
     }
     alone = events(facts, "random-layers-slow")
+    if not evidence and named["disk-io-bound"] and _fetched_once(facts):
+        evidence, named = FIRST_EPOCH, {"disk-io-bound": named["disk-io-bound"]}
     if not evidence and not alone:
         return
     blamed = next((cause for cause in CAUSES if named.get(cause)), "input-pipeline-bound")
@@ -64,6 +66,14 @@ def _waiting(facts: Facts) -> tuple[str | Evidence, ...]:
     if load is None or load >= IDLE_PERCENT or (step is not None and step < LONG_STEP_SECONDS):
         return ()
     return ("training.gpu_utilization_percent", "training.step_seconds", "training.process_cpu_percent")
+
+
+FIRST_EPOCH = ("training.first_epoch_seconds", "training.later_epoch_seconds")
+
+
+def _fetched_once(facts: Facts) -> bool:
+    """Whether a first epoch took so much longer than later ones that compiling cannot be why."""
+    return facts.training.later_epoch_seconds.get() is not None and _first_epoch_longer(facts)
 
 
 def _first_epoch_longer(facts: Facts) -> bool:

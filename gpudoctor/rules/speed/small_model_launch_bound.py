@@ -21,6 +21,7 @@ from gpudoctor.rules.speed.small_batch import LARGE
         "compared": "a step takes {gpu} s on the GPU and {cpu} s on the CPU: the model is too small for a GPU",
         "profile": "the profiler says that {share} % of each step is spent on launching kernels: the steps are too "
         "small",
+        "recurrent": "a recurrent layer runs its steps in time one after the other, and each is too small for this GPU",
         "single": "a model of {parameters} parameters is run for one step at a time: starting it takes longer than "
         "computing",
     },
@@ -55,6 +56,18 @@ USE_CPU = Remedy(
 )
 
 
+IDLE_PERCENT = 50
+LARGER = Remedy(
+    summary="Take a larger batch, and keep to the arguments of LSTM and GRU that cuDNN's kernel serves (activation "
+    "tanh, recurrent_activation sigmoid, no recurrent_dropout, no unroll)."
+)
+
+
+def _idle(facts: Facts) -> bool:
+    load = facts.training.gpu_utilization_percent.get()
+    return load is not None and load < IDLE_PERCENT
+
+
 def _in_text(self: Rule, facts: Facts) -> Iterator[Draft]:
     """Find it in runs that a text compares, in a profile, or in a tiny model that is run step by step."""
     training = facts.training
@@ -75,6 +88,13 @@ def _in_text(self: Rule, facts: Facts) -> Iterator[Draft]:
             remedies=(USE_CPU,),
             gpu=round(gpu, 4),
             cpu=round(cpu, 4),
+        )
+    elif (recurrent := events(facts, "recurrent-layer")) and _idle(facts):
+        yield self.finding(
+            (*seen(recurrent[:1]), "training.gpu_utilization_percent", "training.batch_size"),
+            variant="recurrent",
+            confidence=Confidence.POSSIBLE,
+            remedies=(LARGER, USE_CPU),
         )
     elif launching:
         yield self.finding(

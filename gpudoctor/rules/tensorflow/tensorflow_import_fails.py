@@ -20,6 +20,18 @@ _WORDINGS = {
 _SAID_ELSEWHERE = ("cuda-library-not-linked", "horovod-extension-missing")
 
 
+# Lines that name the cause: the rule for that cause tells it, and this one has nothing to add.
+_EXPLAINED = (
+    "libstdcxx-too-old",
+    "glibc-too-old",
+    "cpu-instructions-missing",
+    "numpy-abi",
+    "protobuf-descriptors",
+    "protobuf-generated-code",
+    "protobuf-too-old",
+)
+
+
 @rule(
     Severity.ERROR,
     breaks=Capability.TENSORFLOW,
@@ -41,6 +53,8 @@ def tensorflow_import_fails(self: Rule, facts: Facts) -> Iterator[Draft]:
     TensorFlow in it tells whether the machine or the environment is at fault.
     """
     run, logged = failed_import(facts), events(facts, "native-runtime-not-loaded")
+    if (run is not None or logged) and events(facts, *_EXPLAINED):
+        raise FactUnavailable("its log names the cause")
     if run is None and logged and not imported(facts):
         if not events(facts, *_SAID_ELSEWHERE):
             yield self.finding(seen(logged), variant="log", remedies=_clean(facts))
