@@ -15,6 +15,7 @@ import ctypes
 import importlib
 import json
 import os
+import time
 from collections.abc import Callable
 from functools import partial
 
@@ -27,6 +28,8 @@ INSUFFICIENT_SIZE = 7
 CLOCK_SM = 1
 TEMPERATURE_GPU = 0
 NOT_AVAILABLE = (1 << 64) - 1
+# How far back to look for samples of what each process does.
+SAMPLED_SECONDS = 5
 
 IDENTITY = {
     "name": "nvmlDeviceGetName",
@@ -236,20 +239,38 @@ def processes_v1(nvml: Nvml, symbol: str, handle: object) -> list[list[object]]:
     return [[one.pid, None if one.used == NOT_AVAILABLE else one.used] for one in found[: count.value]]
 
 
-def ask_processes(nvml: Nvml, gpu: int, handle: object) -> None:
-    """Ask for the processes of each kind: lists of [pid, bytes or None]."""
+def ask_processes(nvml: Nvml, gpu: int, handle: object) -> bool:
+    """Ask for the processes of each kind: lists of [pid, bytes or None]. Return whether there are any."""
 
     def newer(symbol: str) -> object:
         found = nvml.function(symbol)(handle)
         return [[one.pid, one.usedGpuMemory] for one in found] if isinstance(found, list) else found
 
+    any_listed = False
     for kind, symbol in PROCESSES.items():
-        nvml.first(
+        listed = nvml.first(
             f"gpu.{gpu}.processes.{kind}",
             (f"{symbol}_v3", partial(newer, f"{symbol}_v3")),
             (f"{symbol}_v2", partial(newer, f"{symbol}_v2")),
             (symbol, partial(processes_v1, nvml, symbol, handle)),
         )
+        any_listed = any_listed or (isinstance(listed, list) and bool(listed))
+    return any_listed
+
+
+def ask_process_utilization(nvml: Nvml, gpu: int, handle: object) -> None:
+    """Ask what each process does, as the driver has sampled it: lists of [pid, percent], several for a pid.
+
+    Without a process there is nothing to ask.
+    """
+    since = int((time.time() - SAMPLED_SECONDS) * 1e6)
+
+    def samples() -> object:
+        found = nvml.function("nvmlDeviceGetProcessUtilization")(handle, since)
+        return [[one.pid, one.smUtil] for one in found] if isinstance(found, list) else found
+
+    key = f"gpu.{gpu}.process_utilization"
+    nvml.pending[key] = nvml.call("nvmlDeviceGetProcessUtilization", samples)
 
 
 def ask_gpus(nvml: Nvml, count: int) -> None:
@@ -263,7 +284,8 @@ def ask_gpus(nvml: Nvml, count: int) -> None:
                 nvml.ask(f"gpu.{gpu}.{key}", symbol, handle)
             ask_memory(nvml, gpu, handle)
     for gpu, handle in handles.items():
-        ask_processes(nvml, gpu, handle)
+        if ask_processes(nvml, gpu, handle):
+            ask_process_utilization(nvml, gpu, handle)
         ask_state(nvml, gpu, handle)
 
 

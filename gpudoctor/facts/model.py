@@ -222,6 +222,18 @@ class ProcessKind(enum.Enum):
     MPS = "mps"
 
 
+class ProcessSight(enum.Enum):
+    """What can be seen of a process that the driver lists."""
+
+    SEEN = "seen"
+    DEFUNCT = "defunct"
+    """It has ended, and its parent has not collected it."""
+    GONE = "gone"
+    """No process has its number any more."""
+    UNSEEN = "unseen"
+    """The number is one of another PID namespace, or 0."""
+
+
 class GpuProcess(Group, frozen=True, kw_only=True):
     """One process on one GPU."""
 
@@ -233,6 +245,22 @@ class GpuProcess(Group, frozen=True, kw_only=True):
     """Name of the program; None where the process cannot be seen from here."""
     command_line: CommandLine | None = None
     user: UserName | None = None
+    sight: ProcessSight | None = None
+    """None where nobody looked, as in a text."""
+    own: bool | None = None
+    """It belongs to the user who runs gpudoctor."""
+    parent_pid: int | None = None
+    parent_name: PathText | None = None
+    age_seconds: int | None = None
+    container: str | None = None
+    """docker, podman, containerd, kubernetes, lxc or slurm, from its control group."""
+    control_group: PathText | None = None
+    notebook: PathText | None = None
+    """Notebook whose kernel it is, where Jupyter told it."""
+    framework: str | None = None
+    """tensorflow, torch or jax, from the libraries in its memory."""
+    utilization_percent: int | None = None
+    """Part of the last seconds in which it computed on the GPU, where NVML samples it."""
 
 
 class Gpu(Group, frozen=True, kw_only=True):

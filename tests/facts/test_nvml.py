@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from gpudoctor.facts.host import Host
-from gpudoctor.facts.model import Absent, Api, ApiAnswer, Gpu, GpuProcess, Known, ProcessKind, Unknown
+from gpudoctor.facts.model import Absent, Api, ApiAnswer, Gpu, GpuProcess, Known, ProcessKind, ProcessSight, Unknown
 from gpudoctor.facts.probes import nvml
 from gpudoctor.facts.probes.driver_answers import DriverAnswers
 from tests.fakes.build import A100_WITH_MIG, GEFORCE_940M, RTX_4090, FakeGpu, Profile, StandIns
@@ -255,9 +255,10 @@ def test_names_processes_only_in_the_namespace_whose_pids_nvml_tells(
     gpu = replace(GEFORCE_940M, extra={"compute": "4242:1024,4243:2048"})
     environ = {**os.environ, **stand_ins(Profile(gpus=(gpu,)))}
     processes = nvml.probe(Host(root=tmp_path, environ=environ), 30.0).gpus[0].processes.require()
+    there, not_there = (ProcessSight.SEEN, ProcessSight.GONE) if name else (ProcessSight.UNSEEN,) * 2
     assert processes == (
-        GpuProcess(pid=4242, kind=ProcessKind.COMPUTE, memory_bytes=1024, name=name),
-        GpuProcess(pid=4243, kind=ProcessKind.COMPUTE, memory_bytes=2048),
+        GpuProcess(pid=4242, kind=ProcessKind.COMPUTE, memory_bytes=1024, name=name, sight=there),
+        GpuProcess(pid=4243, kind=ProcessKind.COMPUTE, memory_bytes=2048, sight=not_there),
     )
 
 

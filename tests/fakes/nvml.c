@@ -6,7 +6,7 @@ typedef int nvmlReturn_t;
 typedef void *nvmlDevice_t;
 typedef unsigned long long u64;
 
-enum { SUCCESS = 0, INVALID_ARGUMENT = 2, NOT_SUPPORTED = 3, INSUFFICIENT_SIZE = 7, VERSION_MISMATCH = 25 };
+enum { SUCCESS = 0, INVALID_ARGUMENT = 2, NOT_SUPPORTED = 3, NOT_FOUND = 6, INSUFFICIENT_SIZE = 7, VERSION_MISMATCH = 25 };
 
 typedef struct { char busIdLegacy[16]; unsigned domain, bus, device, pciDeviceId, pciSubSystemId; char busId[32]; } nvmlPciInfo_t;
 typedef struct { u64 total, free, used; } nvmlMemory_t;
@@ -15,6 +15,9 @@ typedef struct { unsigned gpu, memory; } nvmlUtilization_t;
 typedef struct { unsigned pid; u64 usedGpuMemory; } nvmlProcessInfo_v1_t;
 typedef struct { unsigned pid; u64 usedGpuMemory; unsigned gpuInstanceId, computeInstanceId; } nvmlProcessInfo_t;
 
+typedef struct { unsigned pid; u64 timeStamp; unsigned smUtil, memUtil, encUtil, decUtil; } nvmlProcessUtilizationSample_t;
+
+_Static_assert(sizeof(nvmlProcessUtilizationSample_t) == 32, "layout of nvmlProcessUtilizationSample_t");
 _Static_assert(sizeof(nvmlPciInfo_t) == 68, "layout of nvmlPciInfo_t");
 _Static_assert(sizeof(nvmlMemory_t) == 24, "layout of nvmlMemory_t");
 _Static_assert(sizeof(nvmlMemory_v2_t) == 40, "layout of nvmlMemory_v2_t: its version number holds this size");
@@ -213,3 +216,23 @@ PROCESS_CALL(nvmlDeviceGetGraphicsRunningProcesses_v3, nvmlProcessInfo_t, "graph
 PROCESS_CALL(nvmlDeviceGetMPSComputeRunningProcesses, nvmlProcessInfo_v1_t, "mps")
 PROCESS_CALL(nvmlDeviceGetMPSComputeRunningProcesses_v2, nvmlProcessInfo_t, "mps")
 PROCESS_CALL(nvmlDeviceGetMPSComputeRunningProcesses_v3, nvmlProcessInfo_t, "mps")
+
+/* "gpu.0.samples=4242:80,4242:90" lists samples of how busy a process kept the GPU. */
+nvmlReturn_t nvmlDeviceGetProcessUtilization(nvmlDevice_t device, nvmlProcessUtilizationSample_t *out, unsigned *count, u64 since) {
+    GUARD(gpu_of(device));
+    const char *list = lookup_gpu(gpu_of(device), "samples");
+    if (!list) return NOT_SUPPORTED;
+    if (!*list) return NOT_FOUND;
+    unsigned room = *count, found = 0;
+    for (const char *item = list; *item; item = strchr(item, ',') ? strchr(item, ',') + 1 : "") {
+        if (out && found < room) {
+            const char *percent = strchr(item, ':');
+            nvmlProcessUtilizationSample_t sample = {.pid = (unsigned)strtoul(item, NULL, 10), .timeStamp = since + 1000 * found};
+            sample.smUtil = percent ? (unsigned)strtoul(percent + 1, NULL, 10) : 0;
+            out[found] = sample;
+        }
+        found++;
+    }
+    *count = found;
+    return !out || found > room ? INSUFFICIENT_SIZE : SUCCESS;
+}

@@ -19,6 +19,7 @@ from gpudoctor.facts.probes.driver_answers import (
     program,
     version_in_name,
 )
+from gpudoctor.facts.probes.processes import Viewer
 
 WHO = "NVML"
 NOT_SUPPORTED = 3
@@ -55,9 +56,8 @@ THROTTLE_BITS = {
     0x400: "reliability",
 }
 COMPUTE_MODES = {0: "default", 1: "exclusive-thread", 2: "prohibited", 3: "exclusive-process"}
+WHOLE_PERCENT = 100
 DRIVER_MODELS = {0: "WDDM", 1: "TCC", 2: "MCDM"}
-# Inode of the kernel's first PID namespace (include/linux/proc_ns.h): only there are NVML's pids ours.
-FIRST_PID_NAMESPACE = "pid:[4026531836]"
 
 
 def probe(host: Host, timeout: float = TIMEOUT_SECONDS) -> DriverAnswers:
@@ -65,8 +65,8 @@ def probe(host: Host, timeout: float = TIMEOUT_SECONDS) -> DriverAnswers:
     request = {"nvidia_ml_py_dir": binding_folder()}
     run = host.run_child(program("ask_nvml"), request, timeout=timeout, flags=FLAGS)
     answers = Answers(run, who=WHO, meanings=MEANINGS, started="NVML_SUCCESS", limit=timeout)
-    names = _ProcessNames(host)
-    return DriverAnswers(_driver(answers), tuple(_gpu(answers, number, names) for number in answers.gpu_numbers()))
+    viewer = Viewer(host)
+    return DriverAnswers(_driver(answers), tuple(_gpu(answers, number, viewer) for number in answers.gpu_numbers()))
 
 
 def binding_folder() -> str:
@@ -98,7 +98,7 @@ def _without_cuda_major(value: object) -> str | None:
     return re.sub(r"^\d{1,2}\.(?=\d{3,}\.)", "", text) if text else None
 
 
-def _gpu(answers: Answers, number: int, names: _ProcessNames) -> Gpu:
+def _gpu(answers: Answers, number: int, viewer: Viewer) -> Gpu:
     prefix = f"gpu.{number}."
     handle = answers.values.get(prefix + "handle")
     if isinstance(handle, dict):
@@ -141,7 +141,7 @@ def _gpu(answers: Answers, number: int, names: _ProcessNames) -> Gpu:
         persistence=flag("persistence"),
         display_active=flag("display_active"),
         driver_model=_driver_model(answers, prefix + "driver_model"),
-        processes=_processes(answers, prefix + "processes.", names),
+        processes=_processes(answers, prefix, viewer),
     )
 
 
@@ -191,42 +191,34 @@ def _driver_model(answers: Answers, key: str) -> Fact[str]:
     return answers.fact(key, lambda value: DRIVER_MODELS.get(value[0]) if isinstance(value, list) else None)
 
 
-class _ProcessNames:
-    """Names of programs, where the pids that NVML tells are those of this process's own namespace."""
-
-    def __init__(self, host: Host) -> None:
-        self.host = host
-        try:
-            self.same_pids = os.readlink(host.resolve("/proc/self/ns/pid")) == FIRST_PID_NAMESPACE
-        except OSError:
-            self.same_pids = False
-
-    def get(self, pid: int) -> str | None:
-        """Return the name of a program, None where it cannot be seen."""
-        if not self.same_pids:
-            return None
-        try:
-            return self.host.read_text(f"/proc/{pid}/comm", 256).strip() or None
-        except OSError:
-            return None
-
-
-def _processes(answers: Answers, prefix: str, names: _ProcessNames) -> Fact[tuple[GpuProcess, ...]]:
+def _processes(answers: Answers, prefix: str, viewer: Viewer) -> Fact[tuple[GpuProcess, ...]]:
     """Return the processes of all kinds; where a kind is not reported (MPS on old drivers) the others count."""
     facts: dict[ProcessKind, Fact[list[tuple[int, int | None]]]] = {
-        kind: answers.fact(prefix + kind.value, _process_list) for kind in ProcessKind
+        kind: answers.fact(f"{prefix}processes.{kind.value}", _process_list) for kind in ProcessKind
     }
     if not any(isinstance(fact, Known) for fact in facts.values()):
         compute = facts[ProcessKind.COMPUTE]
         return compute if isinstance(compute, Unknown) else Unknown(f"{WHO} lists no processes")
+    busy = answers.fact(f"{prefix}process_utilization", _busy_percents).get() or {}
+    # A program that both computes and draws is listed twice, each time with all of its memory. Several with the
+    # number 0 are several that cannot be told apart.
     found = {
-        (kind, pid): GpuProcess(pid=pid, kind=kind, memory_bytes=memory, name=names.get(pid))
+        (kind, pid or -place): GpuProcess(pid=pid, kind=kind, memory_bytes=memory, utilization_percent=busy.get(pid))
         for kind, fact in facts.items()
-        for pid, memory in fact.get() or ()
+        for place, (pid, memory) in enumerate(fact.get() or ())
     }
-    # A program that both computes and draws is listed twice, each time with all of its memory.
-    return Known(tuple(found.values()), WHO)
+    seen = (viewer.look(process) for process in found.values())
+    return Known(tuple(process for process in seen if process is not None), WHO)
 
 
 def _process_list(value: object) -> list[tuple[int, int | None]] | None:
     return [(int(pid), as_int(memory)) for pid, memory in value] if isinstance(value, list) else None
+
+
+def _busy_percents(value: object) -> dict[int, int] | None:
+    """Return the mean of the samples of each process, in percent."""
+    samples: dict[int, list[int]] = {}
+    for pid, percent in value if isinstance(value, list) else ():
+        if 0 <= int(percent) <= WHOLE_PERCENT:
+            samples.setdefault(int(pid), []).append(int(percent))
+    return {pid: round(sum(percents) / len(percents)) for pid, percents in samples.items()}

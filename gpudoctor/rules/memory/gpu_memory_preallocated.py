@@ -42,7 +42,9 @@ def gpu_memory_preallocated(self: Rule, facts: Facts) -> Iterator[Draft]:
     held: dict[int, list[int]] = {}
     for index, gpu in enumerate(facts.gpus):
         for process in compute_processes(gpu):
-            if share(process.memory_bytes, gpu) >= NEARLY_ALL and is_python(process):
+            # What other users' programs are is not known; one that is known to be of another kind is not meant.
+            tensorflow = process.framework in (None, "tensorflow") and is_python(process)
+            if tensorflow and share(process.memory_bytes, gpu) >= NEARLY_ALL:
                 held.setdefault(process.pid, []).append(index)
     for pid, indices in held.items():
         idle = [index for index in indices if (facts.gpus[index].utilization_percent.get() or 0) < IDLE_PERCENT

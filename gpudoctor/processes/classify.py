@@ -1,0 +1,94 @@
+"""Tells of which class a process is, and how much of a GPU's memory nobody in the list holds."""
+
+from __future__ import annotations
+
+import functools
+import re
+
+from gpudoctor.facts.model import Gpu, GpuProcess, Known, ProcessSight
+from gpudoctor.processes import classes
+from gpudoctor.processes.model import ProcessClass
+
+MIB = 1024 * 1024
+# Of a GPU's memory: from here on it is as good as all of it.
+NEARLY_ALL = 0.85
+# What the driver keeps for itself is counted as used by old NVMLs, and is up to about so much.
+DRIVERS_OWN_BYTES = 256 * MIB
+DRIVERS_OWN_SHARE = 0.02
+INTERPRETERS = ("python", "ipython", "jupyter", "pypy", "java", "node", "bash", "sh")
+PYTHONS = ("python", "ipython", "jupyter", "pypy")
+
+
+def class_of(process: GpuProcess, gpu: Gpu | None = None) -> ProcessClass:
+    """Return the class of a process; gpu: the one that it is on, if its share of the memory is to count."""
+    match process.sight:
+        case ProcessSight.UNSEEN:
+            return classes.UNSEEN
+        case ProcessSight.GONE:
+            return classes.ZOMBIE
+        case ProcessSight.DEFUNCT:
+            return classes.DEFUNCT
+    name = program_name(process)
+    for row in classes.ROWS:
+        if _fits(row, name, process):
+            return row
+    if not name.startswith(PYTHONS):
+        return classes.OTHER
+    share = share_of(process, gpu) if gpu is not None else 0.0
+    if process.framework == "tensorflow" and share >= NEARLY_ALL:
+        return classes.PREALLOCATED
+    return {True: classes.MINE, False: classes.OTHERS, None: classes.SOMEONES}[process.own]
+
+
+def program_name(process: GpuProcess) -> str:
+    """Return the name of the program in lower case, without its folder."""
+    return re.split(r"[/\\]", (process.name or "").strip())[-1].casefold()
+
+
+def share_of(process: GpuProcess, gpu: Gpu) -> float:
+    """Return which part of a GPU's memory a process holds; 0 where it is not told."""
+    total = gpu.memory_total_bytes.get()
+    return process.memory_bytes / total if process.memory_bytes and total and total > 0 else 0.0
+
+
+def unlisted_bytes(gpu: Gpu) -> int | None:
+    """Return how much memory is in use by nothing that the driver lists; None where that cannot be told.
+
+    What the driver itself may keep is not counted.
+    """
+    used, total = gpu.memory_used_bytes.get(), gpu.memory_total_bytes.get()
+    if used is None or total is None:
+        return None
+    held = 0
+    if isinstance(gpu.processes, Known):
+        memory: dict[int, int] = {}
+        for place, process in enumerate(gpu.processes.value):
+            if process.memory_bytes is None:
+                return None
+            key = process.pid or -place
+            memory[key] = max(process.memory_bytes, memory.get(key, 0))  # drawing and computing count the same
+        held = sum(memory.values())
+    rest = used - held
+    return rest if rest > max(DRIVERS_OWN_BYTES, DRIVERS_OWN_SHARE * total) else 0
+
+
+def what_to_do(process: GpuProcess, found: ProcessClass) -> tuple[str, ...]:
+    """Return the commands of a class with the values of a process: for the user to decide on."""
+    commands = found.commands
+    if process.own is False:  # another user's process is not ours to end
+        commands = tuple(command for command in commands if not command.startswith("kill "))
+    return tuple(command.format(pid=process.pid, user=process.user or "USER") for command in commands)
+
+
+def _fits(row: ProcessClass, name: str, process: GpuProcess) -> bool:
+    if any(name.startswith(known[:-1]) if known.endswith("*") else name == known for known in row.names):
+        return True
+    words = process.command_line or process.name or ""
+    if not row.words or (name.startswith(INTERPRETERS) and not row.interpreters):
+        return False
+    return _pattern(row.words).search(words) is not None
+
+
+@functools.cache
+def _pattern(words: str) -> re.Pattern[str]:
+    return re.compile(words, re.IGNORECASE)
