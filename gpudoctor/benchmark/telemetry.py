@@ -18,7 +18,8 @@ from msgspec import Struct
 from gpudoctor.benchmark.options import Mode
 from gpudoctor.benchmark.results import GpuUse
 from gpudoctor.facts.probes.driver_answers import FLAGS, program
-from gpudoctor.facts.probes.nvml import FIRST_PID_NAMESPACE, THROTTLE_BITS, binding_folder
+from gpudoctor.facts.probes.nvml import THROTTLE_BITS, binding_folder
+from gpudoctor.facts.probes.processes import FIRST_PID_NAMESPACE
 
 SAMPLE_SECONDS = 0.2
 LEAVE_SECONDS = 1.0
