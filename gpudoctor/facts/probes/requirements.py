@@ -144,10 +144,9 @@ def _clause(match: re.Match[str] | None, version: Version) -> bool | None:
             return version <= bound
         case ">=":
             return version >= bound
-        case "<":  # <2.0 leaves out 2.0rc1 too
-            return version < bound and (
-                bound.is_prerelease or not version.is_prerelease or version.base_version != bound.base_version
-            )
+        case "<":  # <2 leaves out 2.0rc1 too
+            same = Version(version.base_version) == Version(bound.base_version)
+            return version < bound and (bound.is_prerelease or not version.is_prerelease or not same)
     return None if version.is_postrelease else version > bound
 
 
