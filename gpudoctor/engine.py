@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from gpudoctor import __version__
-from gpudoctor.facts.model import FactAbsent, Facts, FactUnavailable, Gpu, Known
+from gpudoctor.facts.model import Absent, FactAbsent, Facts, FactUnavailable, Gpu, Known, Unknown
 from gpudoctor.facts.paths import full_path, look_up
 from gpudoctor.findings import (
     Capability,
@@ -157,7 +157,7 @@ def _finding(rule: Rule, draft: Draft, facts: Facts, gpu: int | None, policy: Po
 def _confidence_of(facts: Facts, path: str) -> Confidence:
     node: object = facts
     for step in path.replace("]", "").replace("[", ".").split("."):
-        if isinstance(node, Known):
+        if isinstance(node, Known | Absent | Unknown):  # what follows is the key of a mapping that is the value
             break
         node = node[int(step)] if isinstance(node, tuple) else getattr(node, step)
     contradicted = isinstance(node, Known) and any(other != node.value for other, _ in node.also)

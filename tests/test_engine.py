@@ -24,6 +24,7 @@ from gpudoctor.findings import (
     Verdict,
 )
 from gpudoctor.rules.registry import Draft, Rule, Scope, rule
+from gpudoctor.verdict import is_answered
 from tests.rule_case import facts_of
 
 REBOOT = Remedy(summary="Reboot.", commands=("sudo reboot",))
@@ -342,7 +343,7 @@ def test_braces_in_a_value_are_no_template() -> None:
     ],
 )
 def test_whether_the_facts_answer_what_the_user_expects(facts: Facts, expect: Expect, answered: bool) -> None:
-    assert engine.is_answered(facts, expect) is answered
+    assert is_answered(facts, expect) is answered
 
 
 def test_verdict_of_nothing_known_is_unknown_not_ok() -> None:

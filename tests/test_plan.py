@@ -26,9 +26,9 @@ from gpudoctor.plan import (
 from gpudoctor.plan.stack import build_stack, requirements
 
 
-def linux(cc: str | None, driver: str | None, *pythons: str, **more: str) -> Machine:
+def linux(cc: str | None, driver: str | None, *pythons: str, glibc: str | None = None) -> Machine:
     return Machine(
-        os=Os.LINUX, compute_capabilities=(cc,) if cc else (), driver=driver, pythons=pythons or None, **more
+        os=Os.LINUX, compute_capabilities=(cc,) if cc else (), driver=driver, pythons=pythons or None, glibc=glibc
     )
 
 

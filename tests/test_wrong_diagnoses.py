@@ -95,7 +95,7 @@ def test_driver_of_cuda_11_under_a_wheel_of_cuda_12() -> None:
     assert any("Update the NVIDIA driver to 525.60.13 or newer" in remedy.summary for remedy in finding.remedies)
     # A card that this driver's CUDA knows has another way: the newest TensorFlow that the driver serves.
     turing = only(machine(("NVIDIA GeForce RTX 2080 Ti",), driver="470.57.02", tensorflow="2.21.0"))
-    newest, driver = turing.remedies
+    driver, newest = turing.remedies
     assert "Install TensorFlow 2.14.1" in newest.summary
     assert "Update the NVIDIA driver to 525.60.13 or newer" in driver.summary
 
