@@ -6,9 +6,9 @@ import datetime as dt
 import difflib
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -17,21 +17,10 @@ from gpudoctor.policy.keys import KEYS, LISTS
 from gpudoctor.policy.locate import line_of
 from gpudoctor.policy.model import Ignore, Policy
 
-if TYPE_CHECKING:
-    from gpudoctor.rules.registry import Rule
-
 OWN_FILE, PYPROJECT = "gpudoctor.toml", "pyproject.toml"
 TABLE = ("tool", "gpudoctor")
 SIZE_LIMIT_BYTES = 4 << 20
-Rules = Callable[[], "Mapping[str, Rule]"]
 SEVERITIES = {item.label: item for item in Severity}
-
-
-def shipped() -> Mapping[str, Rule]:
-    """Return all rules; loaded only where a policy names some."""
-    from gpudoctor.rules.registry import load_rules
-
-    return load_rules(policy=True)
 
 
 class PolicyError(Exception):
@@ -83,8 +72,8 @@ def has_table(path: Path) -> bool:
     return isinstance(tool, dict) and "gpudoctor" in tool
 
 
-def read(path: Path, rules: Rules = shipped) -> Policy:
-    """Return the policy in a file. rules: gives all, for the names in it. Raises PolicyError."""
+def read(path: Path) -> Policy:
+    """Return the policy in a file. Raises PolicyError."""
     shown = os.path.relpath(path)
     try:
         with path.open("rb") as file:
@@ -100,7 +89,7 @@ def read(path: Path, rules: Rules = shipped) -> Policy:
         raise PolicyError(f"{shown}: {exc}") from None
     table, above = _table_of(path, tree)
     try:
-        policy = _policy(table, rules)
+        policy = _policy(table)
     except _Fault as fault:
         line = line_of(text, (*above, *fault.keys), fault.item, toml.loads, toml.TOMLDecodeError)
         raise PolicyError(f"{shown}:{line or 1}: {fault}") from None
@@ -109,10 +98,10 @@ def read(path: Path, rules: Rules = shipped) -> Policy:
     return replace(policy, source=shown)
 
 
-def of_table(table: Mapping[str, object], rules: Rules = shipped, source: str = "") -> Policy:
+def of_table(table: Mapping[str, object], source: str = "") -> Policy:
     """Return the policy in a table that was read elsewhere. Raises PolicyError."""
     try:
-        return replace(_policy(dict(table), rules), source=source)
+        return replace(_policy(dict(table)), source=source)
     except _Fault as fault:
         raise PolicyError(str(fault)) from None
 
@@ -125,7 +114,7 @@ def _table_of(path: Path, tree: dict[str, Any]) -> tuple[object, tuple[str, ...]
     return (tool.get("gpudoctor", {}) if isinstance(tool, dict) else tool), TABLE
 
 
-def _policy(table: object, rules: Rules) -> Policy:
+def _policy(table: object) -> Policy:
     if not isinstance(table, dict):
         raise _Fault("tool.gpudoctor has to be a table", ())
     values: dict[str, Any] = {}
@@ -133,11 +122,11 @@ def _policy(table: object, rules: Rules) -> Policy:
         if name in KEYS:
             values[name] = _converted(name, value)
         elif name == "select":
-            values[name] = _selected(value, rules)
+            values[name] = _selected(value)
         elif name == "ignore":
-            values[name] = _ignored(value, rules)
+            values[name] = _ignored(value)
         elif name == "severity":
-            values[name] = _severities(value, rules)
+            values[name] = _severities(value)
         else:
             raise _Fault(f"there is no key {name!r}{_near(name, (*KEYS, *LISTS))}", (name,))
     return Policy(**values)
@@ -161,14 +150,16 @@ def _near(name: str, known: Iterable[str]) -> str:
     return f"; did you mean {' or '.join(near)}?" if near else ""
 
 
-def _rule(name: object, rules: Rules, key: tuple[str, ...], item: int | None = None) -> str:
+def _rule(name: object, key: tuple[str, ...], item: int | None = None) -> str:
     """Return the present id of a rule. Raises _Fault."""
     if not isinstance(name, str):
         raise _Fault(f"a rule's id is wanted, not {_toml_text(name)}", key, item)
-    known = rules()
+    from gpudoctor.rules import registry
+
+    known = registry.rule_areas()
     if name in known:
         return name
-    for rule in known.values():
+    for rule in registry.load_rules(policy=True).values():
         if name in rule.former_ids:
             return rule.id
     raise _Fault(f"there is no rule {name!r}{_near(name, known)}", key, item)
@@ -180,28 +171,27 @@ def _list(key: str, value: object) -> list[object]:
     return value
 
 
-def _selected(value: object, rules: Rules) -> tuple[str, ...]:
-    from gpudoctor.rules.registry import area_of
+def _selected(value: object) -> tuple[str, ...]:
+    from gpudoctor.rules.registry import rule_areas
 
-    areas = {area_of(rule) for rule in rules().values()}
+    areas = set(rule_areas().values())
     items = enumerate(_list("select", value))
     return tuple(
-        item if isinstance(item, str) and item in areas else _rule(item, rules, ("select",), number)
-        for number, item in items
+        item if isinstance(item, str) and item in areas else _rule(item, ("select",), number) for number, item in items
     )
 
 
-def _ignored(value: object, rules: Rules) -> tuple[Ignore, ...]:
+def _ignored(value: object) -> tuple[Ignore, ...]:
     found = []
     for number, item in enumerate(_list("ignore", value)):
         if not isinstance(item, dict):
-            found.append(Ignore(rule=_rule(item, rules, ("ignore",), number)))
+            found.append(Ignore(rule=_rule(item, ("ignore",), number)))
             continue
         for name in item:
             if name not in ("rule", "until", "reason"):
                 near = _near(name, ("rule", "until", "reason"))
                 raise _Fault(f"an ignore has no {name!r}{near}", ("ignore",), number)
-        rule = _rule(item.get("rule"), rules, ("ignore",), number)
+        rule = _rule(item.get("rule"), ("ignore",), number)
         until, reason = item.get("until"), item.get("reason", "")
         if isinstance(until, dt.datetime) or not isinstance(until, dt.date | None):
             raise _Fault(f"until has to be a date such as 2027-01-31, not {_toml_text(until)}", ("ignore",), number)
@@ -211,7 +201,7 @@ def _ignored(value: object, rules: Rules) -> tuple[Ignore, ...]:
     return tuple(found)
 
 
-def _severities(value: object, rules: Rules) -> dict[str, Severity]:
+def _severities(value: object) -> dict[str, Severity]:
     if not isinstance(value, dict):
         raise _Fault("severity has to be a table of rules", ("severity",))
     found = {}
@@ -219,7 +209,7 @@ def _severities(value: object, rules: Rules) -> dict[str, Severity]:
         if label not in SEVERITIES:
             known = ", ".join(SEVERITIES)
             raise _Fault(f"a severity has to be one of {known}, not {_toml_text(label)}", ("severity", name))
-        found[_rule(name, rules, ("severity", name))] = SEVERITIES[label]
+        found[_rule(name, ("severity", name))] = SEVERITIES[label]
     return found
 
 
@@ -228,7 +218,6 @@ def override(
     values: Mapping[str, object],
     select: Iterable[str] = (),
     ignore: Iterable[str] = (),
-    rules: Rules = shipped,
 ) -> Policy:
     """Return the policy with what was given on the command line or by a caller. Raises PolicyError.
 
@@ -243,9 +232,9 @@ def override(
             given[name] = _converted(name, _plain(name, value))
         chosen, left_out = list(select), list(ignore)
         if chosen:
-            given["select"] = _selected(chosen, rules)
+            given["select"] = _selected(chosen)
         if left_out:
-            given["ignore"] = (*policy.ignore, *_ignored(left_out, rules))
+            given["ignore"] = (*policy.ignore, *_ignored(left_out))
     except _Fault as fault:
         raise PolicyError(str(fault)) from None
     return replace(policy, **given, given=(*policy.given, *given))

@@ -6,8 +6,8 @@ A rule that found something at warning or above is a failure, one that could not
 
 from __future__ import annotations
 
+import html
 import re
-from xml.sax.saxutils import escape, quoteattr
 
 from gpudoctor.findings import CheckResult, Finding, Outcome, Report, Severity
 from gpudoctor.report.clean import clean
@@ -85,8 +85,9 @@ def _details(report: Report, finding: Finding) -> list[str]:
 
 def _text(text: str) -> str:
     indent = len(text) - len(text.lstrip(" "))
-    return " " * indent + escape(_NOT_IN_XML.sub(" ", clean(text)))
+    return " " * indent + html.escape(_NOT_IN_XML.sub(" ", clean(text)), quote=False)
 
 
 def _attributes(**values: str) -> str:
-    return "".join(f" {name}={quoteattr(_NOT_IN_XML.sub(' ', clean(value)))}" for name, value in values.items())
+    # html.escape writes what XML knows; xml.sax.saxutils would import a web client.
+    return "".join(f' {name}="{html.escape(_NOT_IN_XML.sub(" ", clean(value)))}"' for name, value in values.items())

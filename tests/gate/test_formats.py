@@ -38,6 +38,7 @@ POLICIES = {
     "no-gpu": Policy(source="gpudoctor.toml", min_gpus=2, python=">=4", max_gpu_temperature=80),
     "desktop-rtx4090": NOTHING_ASKED,
 }
+KEPT = {"driver-missing", "gpu-works", "cuda-libs-missing", "too-few-gpus", "gpu-too-hot"}
 HOSTILE = (
     "x\n::error::gone ##[error]y %0A::stop-commands::z ]]> <script>alert(1)</script> | `t` [a](http://b) @me \x1b[31m"
 )
@@ -48,6 +49,14 @@ def report_of(base: str | None, policy: Policy = NOTHING_ASKED) -> Report:
     rules = load_rules(policy=policy is not NOTHING_ASKED)
     report = engine.judge(facts_of(base), rules, source=source, policy=policy)
     return replace(report, version="0", tables={"example": "2026-01-01"})
+
+
+def golden_report(base: str) -> Report:
+    """The report with a few checks of each kind, so that a new rule changes no golden file."""
+    report = report_of(base, POLICIES[base])
+    found = {item.rule for item in report.findings}
+    checks = tuple(item for item in report.checks if item.rule in found | KEPT)
+    return replace(report, checks=checks)
 
 
 def hostile_report() -> Report:
@@ -79,7 +88,7 @@ def compare(name: str, seen: str) -> None:
 @pytest.mark.parametrize("base", POLICIES)
 @pytest.mark.parametrize("name", ENDS)
 def test_golden(base: str, name: str) -> None:
-    shown = formats.render(report_of(base, POLICIES[base]), name)
+    shown = formats.render(golden_report(base), name)
     if name == "sarif":  # of the rules only those of the findings: the others are in docs/rules
         tree = json.loads(shown)
         rules = tree["runs"][0]["tool"]["driver"]["rules"]

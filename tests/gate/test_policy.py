@@ -35,6 +35,7 @@ gpu_name = ["A100", "H100"]
 min_compute_capability = 8.0
 min_memory = "40GiB"
 min_free_memory = "500 MB"
+max_used_memory = "1GiB"
 max_gpu_processes = 0
 max_gpu_temperature = 80
 require_native_code = true
@@ -84,6 +85,7 @@ def test_every_key_is_read(here: Path) -> None:
         min_compute_capability="8.0",
         min_memory=40 * GIB,
         min_free_memory=500_000_000,
+        max_used_memory=GIB,
         max_gpu_processes=0,
         max_gpu_temperature=80,
         require_native_code=True,
@@ -347,3 +349,9 @@ def test_the_schema_for_editors_takes_what_the_reader_takes() -> None:
     for wrong in ({"min_gpu": 1}, {"min_gpus": -1}, {"min_memory": "6 gib"}, {"ignore": [{"until": "2027-01-01"}]}):
         with pytest.raises(jsonschema.ValidationError):
             jsonschema.validate(wrong, schema())
+
+
+def test_rules_are_named_without_importing_them() -> None:
+    from gpudoctor.rules.registry import area_of, rule_areas
+
+    assert rule_areas() == {rule.id: area_of(rule) for rule in load_rules(policy=True).values()}
