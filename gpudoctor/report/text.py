@@ -153,7 +153,8 @@ def _not_read(page: _Page, report: Report) -> None:
     if reasons:
         page.heading(("Could not be checked", "bold"))
         for reason, rules in reasons.items():
-            more = f" and {len(rules) - _SHOWN_RULES} more checks" if len(rules) > _SHOWN_RULES else ""
+            left = len(rules) - _SHOWN_RULES
+            more = f" and {left} more check{'s' if left > 1 else ''}" if left > 0 else ""
             page.paragraph(f"{', '.join(rules[:_SHOWN_RULES])}{more}: {reason}", style="dim")
 
 
