@@ -22,6 +22,7 @@ from functools import partial
 LIBRARY = "libnvidia-ml.so.1"
 # A count from a broken driver must not keep this program busy; no machine has that many GPUs.
 MOST_GPUS = 64
+MOST_PROCESSES = 4096
 FUNCTION_NOT_FOUND = 13
 OLDER_WAY = (FUNCTION_NOT_FOUND, 25)  # 25: NVML_ERROR_ARGUMENT_VERSION_MISMATCH
 INSUFFICIENT_SIZE = 7
@@ -244,7 +245,9 @@ def ask_processes(nvml: Nvml, gpu: int, handle: object) -> bool:
 
     def newer(symbol: str) -> object:
         found = nvml.function(symbol)(handle)
-        return [[one.pid, one.usedGpuMemory] for one in found] if isinstance(found, list) else found
+        if not isinstance(found, list) or len(found) > MOST_PROCESSES:
+            return None
+        return [[one.pid, one.usedGpuMemory] for one in found]
 
     any_listed = False
     for kind, symbol in PROCESSES.items():

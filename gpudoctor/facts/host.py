@@ -22,6 +22,8 @@ from typing import IO
 
 from msgspec import Struct
 
+from gpudoctor.facts.lifeline import Lifeline
+
 LOG_TAIL_BYTES = 64 * 1024
 RESULT_LIMIT_BYTES = 8 * 1024 * 1024
 REAP_SECONDS = 0.5
@@ -133,6 +135,7 @@ class Host:
         """
         started = time.monotonic()
         read_end, write_end = os.pipe()
+        lifeline = Lifeline()
         argv = [python or sys.executable, *flags, "-", str(write_end), json.dumps(request)]
         try:
             process = subprocess.Popen(
@@ -140,16 +143,18 @@ class Host:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
-                pass_fds=(write_end,),
+                pass_fds=(write_end, *lifeline.descriptors),
                 env=_environment(self.environ if environ is None else environ),
                 start_new_session=True,
             )
         except (OSError, ValueError) as exc:
             os.close(read_end)
+            lifeline.close()
             reason = f"{argv[0]} could not be started: {getattr(exc, 'strerror', None) or exc}"
             return ChildRun(outcome=ChildOutcome.NOT_STARTED, reason=reason)
         finally:
             os.close(write_end)
+        lifeline.tie(process.pid)
         self._running.add(process)
         exchange = _Exchange(process, read_end, program.encode("utf-8"))
         try:
@@ -157,6 +162,7 @@ class Host:
         finally:
             _kill_group(process)
             exchange.close()
+            lifeline.close()
             self._running.discard(process)
         return _judge(process.returncode, exchange, in_time, timeout, time.monotonic() - started)
 

@@ -75,14 +75,15 @@ CUresult cuDriverGetVersion(int *out) {
     GUARD(-1);
     const char *value = lookup("libcuda_cuda_version");
     if (!value) value = lookup("cuda_version");
-    *out = value ? atoi(value) : 0;
+    if (nonsense()) value = nonsense();
+    *out = value ? (int)strtoll(value, NULL, 0) : 0;
     return SUCCESS;
 }
 
 CUresult cuDeviceGetCount(int *out) {
     if (!initialized) return NOT_INITIALIZED;
     GUARD(-1);
-    *out = visible_count;
+    *out = nonsense() ? (int)strtoll(nonsense(), NULL, 0) : visible_count;
     return SUCCESS;
 }
 
@@ -105,7 +106,8 @@ CUresult cuDeviceGetUuid_v2(CUuuid *out, CUdevice device) {
     GUARD_DEVICE(device);
     const char *text = lookup_gpu(visible[device], "uuid");
     if (!text) return NOT_SUPPORTED;
-    memset(out, 0, sizeof *out);
+    memset(out, nonsense() ? 0xff : 0, sizeof *out);
+    if (nonsense()) return SUCCESS;
     int filled = 0;
     for (text = strncmp(text, "GPU-", 4) ? text : text + 4; *text && filled < 16; text++) {
         unsigned byte;
@@ -123,7 +125,8 @@ CUresult cuDeviceGetPCIBusId(char *out, int size, CUdevice device) {
     GUARD_DEVICE(device);
     const char *value = lookup_gpu(visible[device], "pci");
     if (!value) return NOT_SUPPORTED;
-    snprintf(out, (size_t)size, "%s", value);
+    if (nonsense()) memset(out, 0xff, (size_t)size);
+    else snprintf(out, (size_t)size, "%s", value);
     return SUCCESS;
 }
 
@@ -133,12 +136,14 @@ CUresult cuDeviceGetAttribute(int *out, int attribute, CUdevice device) {
     const char *value = lookup_gpu(visible[device], "cc");
     if (value) sscanf(value, "%d.%d", &major, &minor);
     *out = attribute == ATTRIBUTE_CC_MAJOR ? major : attribute == ATTRIBUTE_CC_MINOR ? minor : 0;
+    if (nonsense()) *out = (int)strtoll(nonsense(), NULL, 0);
     return SUCCESS;
 }
 
 CUresult cuDeviceTotalMem_v2(size_t *out, CUdevice device) {
     GUARD_DEVICE(device);
     const char *value = lookup_gpu(visible[device], "memory_total");
+    if (nonsense()) value = nonsense();
     *out = value ? (size_t)strtoull(value, NULL, 0) : 0;
     return SUCCESS;
 }

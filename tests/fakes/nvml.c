@@ -41,13 +41,14 @@ static nvmlReturn_t text(const char *symbol, const char *value, char *out, unsig
 }
 
 static nvmlReturn_t number(const char *value, unsigned *out) {
+    if (nonsense()) value = nonsense();
     if (!value) return NOT_SUPPORTED;
-    *out = (unsigned)strtoul(value, NULL, 0);
+    *out = (unsigned)strtoull(value, NULL, 0);
     return SUCCESS;
 }
 
 static u64 bytes(int gpu, const char *key) {
-    const char *value = lookup_gpu(gpu, key);
+    const char *value = nonsense() ? nonsense() : lookup_gpu(gpu, key);
     return value ? strtoull(value, NULL, 0) : 0;
 }
 
@@ -70,7 +71,11 @@ nvmlReturn_t nvmlSystemGetNVMLVersion(char *out, unsigned size) {
 
 nvmlReturn_t nvmlSystemGetCudaDriverVersion(int *out) { GUARD(-1); return number(lookup("cuda_version"), (unsigned *)out); }
 nvmlReturn_t nvmlSystemGetCudaDriverVersion_v2(int *out) { GUARD(-1); return number(lookup("cuda_version"), (unsigned *)out); }
-nvmlReturn_t nvmlDeviceGetCount_v2(unsigned *out) { GUARD(-1); *out = (unsigned)gpu_count(); return SUCCESS; }
+nvmlReturn_t nvmlDeviceGetCount_v2(unsigned *out) {
+    GUARD(-1);
+    *out = nonsense() ? (unsigned)strtoull(nonsense(), NULL, 0) : (unsigned)gpu_count();
+    return SUCCESS;
+}
 
 nvmlReturn_t nvmlDeviceGetHandleByIndex_v2(unsigned index, nvmlDevice_t *out) {
     GUARD((int)index);
@@ -138,6 +143,10 @@ nvmlReturn_t nvmlDeviceGetCurrentClocksThrottleReasons(nvmlDevice_t d, u64 *out)
 nvmlReturn_t nvmlDeviceGetPciInfo_v3(nvmlDevice_t device, nvmlPciInfo_t *out) {
     GUARD(gpu_of(device));
     const char *address = lookup_gpu(gpu_of(device), "pci");
+    if (nonsense()) {
+        memset(out, 0xff, sizeof *out);
+        return SUCCESS;
+    }
     if (!address || sscanf(address, "%x:%x:%x", &out->domain, &out->bus, &out->device) != 3) return NOT_SUPPORTED;
     const char *id = lookup_gpu(gpu_of(device), "pci_id"), *subsystem = lookup_gpu(gpu_of(device), "pci_subsystem");
     out->pciDeviceId = id ? (unsigned)strtoul(id, NULL, 16) : 0;
@@ -150,6 +159,10 @@ nvmlReturn_t nvmlDeviceGetPciInfo_v3(nvmlDevice_t device, nvmlPciInfo_t *out) {
 nvmlReturn_t nvmlDeviceGetCudaComputeCapability(nvmlDevice_t device, int *major, int *minor) {
     GUARD(gpu_of(device));
     const char *value = lookup_gpu(gpu_of(device), "cc");
+    if (nonsense()) {
+        *major = *minor = (int)strtoull(nonsense(), NULL, 0);
+        return SUCCESS;
+    }
     return value && sscanf(value, "%d.%d", major, minor) == 2 ? SUCCESS : NOT_SUPPORTED;
 }
 
@@ -185,6 +198,10 @@ nvmlReturn_t nvmlDeviceGetUtilizationRates(nvmlDevice_t device, nvmlUtilization_
 /* "gpu.0.compute=4242:1073741824,77:?" lists processes; "?" is memory that NVML does not tell. */
 static nvmlReturn_t processes(int gpu, const char *key, unsigned *count, char *out, size_t stride) {
     const char *list = lookup_gpu(gpu, key);
+    if (nonsense()) {
+        *count = (unsigned)strtoull(nonsense(), NULL, 0);
+        return out ? SUCCESS : INSUFFICIENT_SIZE;
+    }
     if (!list) return NOT_SUPPORTED;
     unsigned room = *count, found = 0;
     for (const char *item = list; *item; item = strchr(item, ',') ? strchr(item, ',') + 1 : "") {

@@ -59,8 +59,15 @@ static const char *lookup_action(const char *action, const char *symbol) {
     return lookup(key);
 }
 
+/* The function that is being answered, for `garbage.<symbol>`. */
+static const char *answering = "";
+
+/* The nonsense that this function is to give as a number, NULL if it answers sensibly. */
+static const char *nonsense(void) { return lookup_action("garbage", answering); }
+
 /* 0 to go on, else the code to return. gpu < 0: a call about no GPU. */
 static int guard(int gpu, const char *symbol) {
+    answering = symbol;
     if (lookup_action("hang", symbol)) {
         for (;;) pause();
     }

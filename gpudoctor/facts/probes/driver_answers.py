@@ -49,6 +49,16 @@ def as_int(value: object) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
+def within(value: object, most: int) -> int | None:
+    """Return a number from 0 to most, None for anything else."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= most else None
+
+
+def capability_text(major: int, minor: int) -> str | None:
+    """Return 8.9 for 8 and 9; None for numbers that are no compute capability."""
+    return f"{major:d}.{minor:d}" if 0 < major < 100 and 0 <= minor < 10 else None  # noqa: PLR2004 (one or two digits)
+
+
 def as_text(value: object) -> str | None:
     """Return a text that is not empty, None for anything else."""
     return value if isinstance(value, str) and value else None

@@ -17,6 +17,7 @@ from gpudoctor.facts.probes.driver_answers import (
     DriverAnswers,
     as_int,
     as_text,
+    capability_text,
     cuda_version_text,
     program,
     version_in_name,
@@ -167,5 +168,6 @@ def _gpu(answers: Answers, number: int) -> Gpu:
 def _capability(answers: Answers, prefix: str) -> Fact[str]:
     major, minor = (answers.fact(prefix + part, as_int) for part in ("major", "minor"))
     if isinstance(major, Known) and isinstance(minor, Known):
-        return Known(f"{major.value}.{minor.value}", answers.who)
+        text = capability_text(major.value, minor.value)
+        return Known(text, answers.who) if text else Unknown(f"{answers.who} gave an answer without sense")
     return major if isinstance(major, Unknown) else Unknown(f"{answers.who} did not tell all of it")

@@ -15,9 +15,11 @@ from gpudoctor.facts.probes.driver_answers import (
     DriverAnswers,
     as_int,
     as_text,
+    capability_text,
     cuda_version_text,
     program,
     version_in_name,
+    within,
 )
 from gpudoctor.facts.probes.processes import Viewer
 
@@ -55,6 +57,14 @@ THROTTLE_BITS = {
     0x200: "board-limit",
     0x400: "reliability",
 }
+# Beyond these a number is nonsense of a broken driver, whatever it is of: no GPU is near them.
+THROTTLE_POSITIONS = 24
+MOST_BYTES = 1 << 48
+MOST_PERCENT = 100
+MOST_CELSIUS = 200
+MOST_LANES = 64
+MOST_MHZ = 100_000
+MOST_MW = 10_000_000
 COMPUTE_MODES = {0: "default", 1: "exclusive-thread", 2: "prohibited", 3: "exclusive-process"}
 WHOLE_PERCENT = 100
 DRIVER_MODELS = {0: "WDDM", 1: "TCC", 2: "MCDM"}
@@ -106,11 +116,11 @@ def _gpu(answers: Answers, number: int, viewer: Viewer) -> Gpu:
         unknown = Unknown(answers.meaning(handle))
         return Gpu(**dict.fromkeys(Gpu.__struct_fields__, unknown))
 
-    def integer(key: str) -> Fact[int]:
-        return answers.fact(prefix + key, as_int)
+    def integer(key: str, most: int) -> Fact[int]:
+        return answers.fact(prefix + key, lambda value: within(value, most))
 
-    def field(key: str, name: str) -> Fact[int]:
-        return answers.fact(prefix + key, lambda value: as_int(value[name]) if isinstance(value, dict) else None)
+    def field(key: str, name: str, most: int) -> Fact[int]:
+        return answers.fact(prefix + key, lambda value: within(value[name], most) if isinstance(value, dict) else None)
 
     def flag(key: str) -> Fact[bool]:
         return answers.fact(prefix + key, _flag)
@@ -121,20 +131,20 @@ def _gpu(answers: Answers, number: int, viewer: Viewer) -> Gpu:
         pci_address=answers.fact(prefix + "pci", _pci_address),
         pci_id=answers.fact(prefix + "pci", _pci_id),
         compute_capability=answers.fact(prefix + "compute_capability", _capability),
-        memory_total_bytes=field("memory", "total"),
-        memory_used_bytes=field("memory", "used"),
-        memory_free_bytes=field("memory", "free"),
-        utilization_percent=field("utilization", "gpu"),
-        temperature_celsius=integer("temperature_celsius"),
-        power_mw=integer("power_mw"),
-        power_limit_mw=integer("power_limit_mw"),
-        clock_sm_mhz=integer("clock_sm_mhz"),
-        clock_sm_max_mhz=integer("clock_sm_max_mhz"),
+        memory_total_bytes=field("memory", "total", MOST_BYTES),
+        memory_used_bytes=field("memory", "used", MOST_BYTES),
+        memory_free_bytes=field("memory", "free", MOST_BYTES),
+        utilization_percent=field("utilization", "gpu", MOST_PERCENT),
+        temperature_celsius=integer("temperature_celsius", MOST_CELSIUS),
+        power_mw=integer("power_mw", MOST_MW),
+        power_limit_mw=integer("power_limit_mw", MOST_MW),
+        clock_sm_mhz=integer("clock_sm_mhz", MOST_MHZ),
+        clock_sm_max_mhz=integer("clock_sm_max_mhz", MOST_MHZ),
         throttle_reasons=answers.fact(prefix + "throttle", _throttle_reasons),
-        pcie_generation=integer("pcie_generation"),
-        pcie_generation_max=integer("pcie_generation_max"),
-        pcie_width=integer("pcie_width"),
-        pcie_width_max=integer("pcie_width_max"),
+        pcie_generation=integer("pcie_generation", MOST_LANES),
+        pcie_generation_max=integer("pcie_generation_max", MOST_LANES),
+        pcie_width=integer("pcie_width", MOST_LANES),
+        pcie_width_max=integer("pcie_width_max", MOST_LANES),
         ecc=flag("ecc"),
         mig=flag("mig"),
         compute_mode=answers.fact(prefix + "compute_mode", _compute_mode),
@@ -172,14 +182,14 @@ def _capability(value: object) -> str | None:
     if not isinstance(value, list):
         return None
     major, minor = value
-    return f"{major:d}.{minor:d}"
+    return capability_text(major, minor)
 
 
 def _throttle_reasons(value: object) -> tuple[str, ...] | None:
-    mask = as_int(value)
+    mask = within(value, (1 << THROTTLE_POSITIONS) - 1)
     if mask is None:
         return None
-    bits = (1 << position for position in range(64))
+    bits = (1 << position for position in range(THROTTLE_POSITIONS))
     return tuple(THROTTLE_BITS.get(bit, f"bit-{bit:#x}") for bit in bits if mask & bit)
 
 
