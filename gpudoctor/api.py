@@ -75,6 +75,7 @@ class Asked(TypedDict, total=False):
     min_compute_capability: str
     min_memory: str | int
     min_free_memory: str | int
+    max_used_memory: str | int
     max_gpu_processes: int
     max_gpu_temperature: int
     require_native_code: bool

@@ -25,7 +25,7 @@ def shipped(name: str) -> dict[str, object]:
     return loaded
 
 
-@pytest.mark.parametrize("name", ["facts", "plan", "policy", "report"])
+@pytest.mark.parametrize("name", ["facts", "plan", "policy", "processes", "report"])
 def test_the_shipped_schema_is_that_of_the_types(name: str) -> None:
     made = runpy.run_path(str(TOOL))["schemas"]()
     assert shipped(name) == json.loads(made[f"{name}.schema.json"]), "run python tools/make_schemas.py"

@@ -1,4 +1,4 @@
-"""Make the JSON Schemas of facts, report, plan and benchmark in gpudoctor/schemas/ from the types that encode them.
+"""Make the JSON Schemas in gpudoctor/schemas/ from the types that encode facts, reports, plans, processes, benchmarks.
 
 Run `python tools/make_schemas.py` after a change of a fact or of the report; `--check` compares and writes nothing.
 """
@@ -16,7 +16,7 @@ from gpudoctor.benchmark import results  # noqa: E402 (found by the line above)
 from gpudoctor.facts import codec  # noqa: E402
 from gpudoctor.policy import keys  # noqa: E402
 from gpudoctor.report import json as report  # noqa: E402
-from gpudoctor.report import plan_json  # noqa: E402
+from gpudoctor.report import plan_json, processes_json  # noqa: E402
 
 OUTPUT = ROOT / "gpudoctor" / "schemas"
 
@@ -28,6 +28,7 @@ def schemas() -> dict[str, str]:
         "facts.schema.json": codec.json_schema(),
         "policy.schema.json": keys.json_schema(),
         "plan.schema.json": plan_json.json_schema(),
+        "processes.schema.json": processes_json.json_schema(),
         "report.schema.json": report.json_schema(),
     }
     return {name: json.dumps(schema, indent=1) + "\n" for name, schema in made.items()}

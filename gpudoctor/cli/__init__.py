@@ -22,11 +22,12 @@ from gpudoctor.cli.fast import Command, Group
 from gpudoctor.cli.output import hold_standard_descriptors
 from gpudoctor.cli.plan import plan
 from gpudoctor.cli.policy import policy_app
+from gpudoctor.cli.processes import processes
 from gpudoctor.cli.rules import rules
 from gpudoctor.cli.snapshot import snapshot
 from gpudoctor.cli.tables import tables_app, use_tables_of_environment
 
-COMMANDS = (check, explain, plan, snapshot, rules, bench)
+COMMANDS = (check, processes, explain, plan, snapshot, rules, bench)
 
 
 def _version(value: bool) -> None:

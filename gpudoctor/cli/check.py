@@ -27,6 +27,15 @@ from gpudoctor.cli.policies import (
     load_policy,
 )
 from gpudoctor.cli.reports import deliver, exit_status
+from gpudoctor.cli.waiting import (
+    MaxMemoryOption,
+    MaxProcessesOption,
+    NeedMemoryOption,
+    WaitOption,
+    as_requirements,
+    wait_until_free,
+    with_limit,
+)
 from gpudoctor.findings import Expect, Source, SourceKind
 from gpudoctor.judging import with_benchmark
 
@@ -56,6 +65,10 @@ def check(  # noqa: PLR0913 (one argument for each option)
     require: RequireOption = None,
     select: SelectOption = None,
     ignore: IgnoreOption = None,
+    need_memory: NeedMemoryOption = None,
+    max_gpu_processes: MaxProcessesOption = None,
+    max_used_memory: MaxMemoryOption = None,
+    wait: WaitOption = None,
     format: Annotated[  # noqa: A002
         ReportFormat, typer.Option("--format", help="Format of standard output.")
     ] = ReportFormat.TEXT,
@@ -76,10 +89,17 @@ def check(  # noqa: PLR0913 (one argument for each option)
 
       gpudoctor check --require min_free_memory=6GiB -o junit=report.xml -o sarif=report.sarif
 
+      gpudoctor check --max-gpu-processes 0 --max-used-memory 500MiB --wait 10m
+
     Exit status: 0 no finding at or above --fail-on; 1 there is one; 2 wrong usage, unreadable input, bad policy; 3 no
     such finding, but what --expect or the policy asks could not be answered; 130 interrupted.
     """
-    policy = load_policy(policy_file, no_policy, require, select, ignore)
+    asked = [*(require or []), *as_requirements(need_memory, max_gpu_processes, max_used_memory)]
+    policy = load_policy(policy_file, no_policy, asked, select, ignore)
+    if wait is not None and facts is not None:
+        usage_error("--wait and --facts contradict each other: saved facts do not change")
+    if wait is not None:
+        wait_until_free(wait, with_limit(policy), timeout)
     if facts is not None:
         source = Source(kind=SourceKind.FACTS, names=(str(facts),))
         seen, interrupted = read_facts(facts), False

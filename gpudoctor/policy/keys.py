@@ -167,6 +167,7 @@ KEYS: dict[str, Key] = {
         ),
         _sized("min_memory", "Each GPU has to have at least {value} of memory."),
         _sized("min_free_memory", "Each GPU has to have at least {value} of memory free."),
+        _sized("max_used_memory", "Of each GPU's memory at most {value} may be in use."),
         Key(
             name="max_gpu_processes",
             convert=_whole,

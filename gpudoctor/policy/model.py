@@ -38,6 +38,8 @@ class Policy(Struct, frozen=True, kw_only=True):
     min_compute_capability: str | None = None
     min_memory: int | None = None
     min_free_memory: int | None = None
+    max_used_memory: int | None = None
+    """Of each GPU."""
     max_gpu_processes: int | None = None
     max_gpu_temperature: int | None = None
     """Degrees Celsius."""

@@ -51,6 +51,7 @@ def template(facts: Facts, *, pyproject: bool) -> str:
     lines += [
         '# min_free_memory = "6 GiB"',
         "# max_gpu_processes = 0",
+        '# max_used_memory = "500 MiB"',
         "# max_gpu_temperature = 80",
         "# min_images_per_second = 500",
         '# benchmark = "bench.json"  # from: gpudoctor bench -o json=bench.json',

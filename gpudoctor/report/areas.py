@@ -8,10 +8,10 @@ from msgspec import Struct
 
 from gpudoctor.facts.model import Api, Fact, Gpu, Known, RunOutcome, Unknown
 from gpudoctor.findings import Finding, Report, Severity
+from gpudoctor.report.process_lines import section
 
 MIB = 1024 * 1024
 GIB = 1024 * MIB
-_MAX_PROCESSES = 5
 _SHOWN_LIBRARIES = ("cudart", "cudnn", "cublas", "cufft", "curand", "cusolver", "cusparse", "nccl")
 
 
@@ -190,20 +190,4 @@ def _tensorflow(report: Report) -> tuple[bool, list[str]]:
 
 
 def _processes(report: Report) -> tuple[bool, list[str]]:
-    lines = []
-    known = bool(report.facts.gpus)
-    for number, gpu in enumerate(report.facts.gpus):
-        processes = gpu.processes
-        if not isinstance(processes, Known):
-            known = False
-            lines.append(f"GPU {number}: {_why(processes)}")
-            continue
-        for process in processes.value[:_MAX_PROCESSES]:
-            memory = "memory unknown" if process.memory_bytes is None else f"{process.memory_bytes / MIB:.0f} MiB"
-            name = process.name or "name not visible from here"
-            lines.append(f"GPU {number}: {name} (pid {process.pid}, {process.kind.value}), {memory}")
-        if len(processes.value) > _MAX_PROCESSES:
-            lines.append(f"GPU {number}: and {len(processes.value) - _MAX_PROCESSES} more")
-    if not lines:
-        return known, ["none on the GPU" if report.facts.gpus else "no GPU to look at"]
-    return known, lines
+    return section(report.facts.gpus)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from gpudoctor.facts.model import Facts, Gpu
 from gpudoctor.findings import Applicability, Remedy, Severity
+from gpudoctor.rules.memory._held import size_text
 from gpudoctor.rules.memory._state import gib
 from gpudoctor.rules.policy._asked import GPU_NEEDS, is_hidden, name_of
 from gpudoctor.rules.registry import Draft, Rule, Scope, rule
@@ -38,7 +39,7 @@ def gpu_memory_not_free(self: Rule, _: Facts, gpu: Gpu, asked: int) -> Iterator[
         return
     held = [item for item in gpu.processes.get() or () if item.memory_bytes]
     held.sort(key=lambda item: -(item.memory_bytes or 0))
-    who = ", ".join(f"{item.name or 'a process'} (pid {item.pid}, {gib(item.memory_bytes)})" for item in held[:4])
+    who = ", ".join(f"{item.name or 'a process'} (pid {item.pid}, {size_text(item.memory_bytes)})" for item in held[:4])
     yield self.finding(
         ("gpu.memory_free_bytes", "gpu.memory_total_bytes", "gpu.processes"),
         remedies=(FREE,),

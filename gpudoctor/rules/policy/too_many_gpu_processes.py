@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpudoctor.facts.model import Facts, Gpu
+from gpudoctor.facts.model import Facts, FactUnavailable, Gpu
 from gpudoctor.findings import Severity
+from gpudoctor.processes.classify import unlisted_bytes
+from gpudoctor.rules.memory._held import size_text
 from gpudoctor.rules.memory._state import compute_processes
 from gpudoctor.rules.memory.competing_gpu_process import CHOOSE
 from gpudoctor.rules.policy._asked import GPU_NEEDS, is_hidden, name_of
@@ -40,3 +42,5 @@ def too_many_gpu_processes(self: Rule, _: Facts, gpu: Gpu, asked: int) -> Iterat
             allowed=asked,
             who=", ".join(f"{item.name or 'a process'} (pid {item.pid})" for item in list(found.values())[:4]),
         )
+    elif rest := unlisted_bytes(gpu):
+        raise FactUnavailable(f"{size_text(rest)} of its memory is held by something that cannot be seen from here")

@@ -1,0 +1,76 @@
+"""A process on a GPU in a line or two, for the report of a machine and for the list of processes."""
+
+from __future__ import annotations
+
+from gpudoctor.facts.model import Gpu, GpuProcess, Known, ProcessSight, Unknown
+from gpudoctor.processes.classify import class_of, unlisted_bytes
+
+MIB = 1024 * 1024
+GIB = 1024 * MIB
+SHOWN = 5
+_UNSEEN = "name not visible from here"
+
+
+def size(count: int | None) -> str:
+    """Return a size: 200 MiB, 1.2 GiB; one that is not known is not 0."""
+    if count is None:
+        return "memory unknown"
+    return f"{count / MIB:.0f} MiB" if count < GIB else f"{count / GIB:.1f} GiB"
+
+
+def age(seconds: int) -> str:
+    """Return for how long something runs: 45 s, 3 min, 5 h, 2 days."""
+    for limit, divisor, unit in ((172800, 86400, "days"), (7200, 3600, "h"), (120, 60, "min")):
+        if seconds >= limit:
+            return f"{seconds // divisor} {unit}"
+    return f"{seconds} s"
+
+
+def name_of(process: GpuProcess) -> str:
+    """Return the name of the program, or why there is none."""
+    if process.name:
+        return process.name
+    return "no process with this number" if process.sight is ProcessSight.GONE else _UNSEEN
+
+
+def owner_of(process: GpuProcess) -> str:
+    """Return whose it is."""
+    if process.user in ("me", "other"):  # as it stands in saved facts
+        return "yours" if process.user == "me" else "another user's"
+    if process.user:
+        return f"user {process.user}"
+    return {True: "yours", False: "another user's", None: ""}[process.own]
+
+
+def section(gpus: tuple[Gpu, ...]) -> tuple[bool, list[str]]:
+    """Return the lines of a machine's report, and whether the processes of all GPUs are known."""
+    known, lines = bool(gpus), []
+    for number, gpu in enumerate(gpus):
+        own, texts = _of_gpu(gpu)
+        known = known and own
+        lines += [f"GPU {number}: {text}" for text in texts]
+    if not lines:
+        return known, ["none on the GPU" if gpus else "no GPU to look at"]
+    return known, lines
+
+
+def _of_gpu(gpu: Gpu) -> tuple[bool, list[str]]:
+    processes = gpu.processes
+    if not isinstance(processes, Known):
+        why = processes.reason if isinstance(processes, Unknown) else "not read"
+        used = gpu.memory_used_bytes.get()
+        return False, [why if used is None or why == "not read" else f"{why}; {size(used)} of its memory is in use"]
+    lines = [_line(process, gpu) for process in processes.value[:SHOWN]]
+    if len(processes.value) > SHOWN:
+        lines.append(f"and {len(processes.value) - SHOWN} more")
+    rest = unlisted_bytes(gpu)
+    if rest:
+        lines.append(f"{size(rest)} held by something that cannot be seen from here")
+    return not rest, lines
+
+
+def _line(process: GpuProcess, gpu: Gpu) -> str:
+    memory = "memory unknown" if process.memory_bytes is None else f"{process.memory_bytes / MIB:.0f} MiB"
+    title = class_of(process, gpu).title
+    more = f": {title}" if title and process.sight is not ProcessSight.UNSEEN else ""
+    return f"{name_of(process)} (pid {process.pid}, {process.kind.value}), {memory}{more}"
