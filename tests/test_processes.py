@@ -97,6 +97,7 @@ CLASSES = [
     # Words of one class in the name or arguments of something else.
     ("python3", "python3 chrome_dataset.py --out firefox/", "own-training"),
     ("python3", "python3 train_vllm_like.py", "own-training"),
+    ("gpudoctor", None, "gpudoctor"),
     ("xlogo", None, "other"),
     ("chronyd", None, "other"),
 ]
@@ -392,3 +393,12 @@ def test_a_gate_does_not_wait_for_a_free_gpu(stand_ins: StandIns, monkeypatch: p
     checks = {item["rule"]: item["outcome"] for item in json.loads(done.stdout)["checks"]}
     assert checks["too-many-gpu-processes"] == "pass"
     assert "waiting" not in done.stderr
+
+
+def test_a_wait_that_is_interrupted_ends_at_once(stand_ins: StandIns, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(waiting, "_wait", interrupt)
+    done = run(app, ["check", "--quick", "--no-policy", "--max-gpu-processes", "0", "--wait", "1h"])
+    assert (done.exit_code, done.stdout) == (130, "")

@@ -184,6 +184,12 @@ ROWS: tuple[ProcessClass, ...] = (
     ),
 )  # fmt: skip
 
+OURS = ProcessClass(
+    id="gpudoctor",
+    title="the small computation of this check",
+    names=("gpudoctor",),
+    advice="It ends by itself.",
+)
 MINE = ProcessClass(
     id="own-training",
     title="Python program of yours",
@@ -233,4 +239,4 @@ OTHER = ProcessClass(
     advice="Wait for it, end it if it is yours, or use another GPU.",
     commands=(LOOK,),
 )
-ALL = (*ROWS, MINE, OTHERS, SOMEONES, PREALLOCATED, ZOMBIE, DEFUNCT, UNSEEN, OTHER)
+ALL = (*ROWS, OURS, MINE, OTHERS, SOMEONES, PREALLOCATED, ZOMBIE, DEFUNCT, UNSEEN, OTHER)

@@ -28,6 +28,8 @@ def class_of(process: GpuProcess, gpu: Gpu | None = None) -> ProcessClass:
             return classes.ZOMBIE
         case ProcessSight.DEFUNCT:
             return classes.DEFUNCT
+    if is_ours(process):
+        return classes.OURS
     name = program_name(process)
     for row in classes.ROWS:
         if _fits(row, name, process):
@@ -43,6 +45,11 @@ def class_of(process: GpuProcess, gpu: Gpu | None = None) -> ProcessClass:
 def program_name(process: GpuProcess) -> str:
     """Return the name of the program in lower case, without its folder."""
     return re.split(r"[/\\]", (process.name or "").strip())[-1].casefold()
+
+
+def is_ours(process: GpuProcess) -> bool:
+    """Whether gpudoctor itself has started it: its memory is accounted for, and it competes with nobody."""
+    return process.name in classes.OURS.names
 
 
 def share_of(process: GpuProcess, gpu: Gpu) -> float:

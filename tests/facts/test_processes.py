@@ -17,6 +17,7 @@ from gpudoctor.facts import codec
 from gpudoctor.facts.host import Host
 from gpudoctor.facts.model import Facts, Gpu, GpuProcess, Known, ProcessKind, ProcessSight, Unknown
 from gpudoctor.facts.probes import nvml, processes
+from gpudoctor.rules.memory._state import compute_processes
 from tests.fakes.build import GEFORCE_940M, Profile, StandIns
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/ns/pid").exists(), reason="no /proc")
@@ -126,11 +127,15 @@ def test_in_a_container_the_numbers_mean_nothing(
     assert process == GpuProcess(pid=pid, kind=ProcessKind.COMPUTE, memory_bytes=1024, sight=ProcessSight.UNSEEN)
 
 
-def test_what_gpudoctor_itself_has_started_is_left_out(stand_ins: StandIns, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_gpudoctor_itself_has_started_is_no_competitor(
+    stand_ins: StandIns, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(processes, "FIRST_PID_NAMESPACE", os.readlink("/proc/self/ns/pid"))
     child = subprocess.Popen(["sleep", "600"])
     try:
-        assert listed(stand_ins, compute=f"{child.pid}:1024").processes == Known((), "NVML")
+        gpu = listed(stand_ins, compute=f"{child.pid}:1024")
+        assert (only(gpu).name, only(gpu).memory_bytes) == ("gpudoctor", 1024)
+        assert compute_processes(gpu) == ()
     finally:
         child.kill()
         child.wait()

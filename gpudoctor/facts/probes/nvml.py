@@ -217,8 +217,7 @@ def _processes(answers: Answers, prefix: str, viewer: Viewer) -> Fact[tuple[GpuP
         for kind, fact in facts.items()
         for place, (pid, memory) in enumerate(fact.get() or ())
     }
-    seen = (viewer.look(process) for process in found.values())
-    return Known(tuple(process for process in seen if process is not None), WHO)
+    return Known(tuple(viewer.look(process) for process in found.values()), WHO)
 
 
 def _process_list(value: object) -> list[tuple[int, int | None]] | None:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 # Inode of the kernel's first PID namespace (include/linux/proc_ns.h): only there are NVML's pids ours.
 FIRST_PID_NAMESPACE = "pid:[4026531836]"
+OURS = "gpudoctor"
 COMMAND_LINE_CHARACTERS = 2000
 MAPS_BYTES = 4 << 20
 # What Jupyter tells a kernel of the notebook that it was started for.
@@ -50,8 +51,8 @@ class Viewer:
         except OSError:
             self.same_pids = False
 
-    def look(self, found: GpuProcess) -> GpuProcess | None:
-        """Return what NVML tells with what can be seen; None for a process that gpudoctor itself has started."""
+    def look(self, found: GpuProcess) -> GpuProcess:
+        """Return what NVML tells with what can be seen. One that gpudoctor itself has started is called gpudoctor."""
         from msgspec.structs import replace
 
         if not self.same_pids or found.pid <= 0:
@@ -65,7 +66,7 @@ class Viewer:
             process = psutil.Process(found.pid)
             with process.oneshot():
                 if _is_ours(process):
-                    return None
+                    return replace(found, name=OURS, sight=ProcessSight.SEEN, own=True)
                 return replace(found, **self._details(process))
         except psutil.ZombieProcess:
             return replace(found, sight=ProcessSight.DEFUNCT)

@@ -7,7 +7,7 @@ from msgspec import Struct
 from gpudoctor.facts.model import Facts, Gpu, GpuProcess, ProcessSight
 from gpudoctor.findings import Applicability, Remedy
 from gpudoctor.processes import classes
-from gpudoctor.processes.classify import class_of, unlisted_bytes, what_to_do
+from gpudoctor.processes.classify import class_of, is_ours, unlisted_bytes, what_to_do
 from gpudoctor.rules.memory._state import gib
 
 MIB = 1024 * 1024
@@ -54,6 +54,8 @@ def held(gpu: Gpu) -> Held:
     """Return what is taken of a GPU. Raises FactUnavailable where its processes or its size are not known."""
     largest: dict[int, GpuProcess] = {}
     for place, process in enumerate(gpu.processes.require()):
+        if is_ours(process):
+            continue
         key = process.pid or -place - 1
         if key not in largest or (process.memory_bytes or 0) > (largest[key].memory_bytes or 0):
             largest[key] = process

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os.path
 
 from gpudoctor.facts.model import Facts, Gpu, GpuProcess, LogEvent, ProcessKind
+from gpudoctor.processes.classify import is_ours
 from gpudoctor.rules.python._state import events
 
 MIB = 1024 * 1024
@@ -20,8 +21,9 @@ def out_of_memory(facts: Facts) -> tuple[LogEvent, ...]:
 
 
 def compute_processes(gpu: Gpu) -> tuple[GpuProcess, ...]:
-    """Return the processes that compute on a GPU."""
-    return tuple(item for item in gpu.processes.get() or () if item.kind is not ProcessKind.GRAPHICS)
+    """Return the processes that compute on a GPU, without gpudoctor's own."""
+    computing = (item for item in gpu.processes.get() or () if item.kind is not ProcessKind.GRAPHICS)
+    return tuple(item for item in computing if not is_ours(item))
 
 
 def share(part: int | None, gpu: Gpu) -> float:
