@@ -105,7 +105,7 @@ class Host:
 
     def exists(self, path: str) -> bool:
         """Whether there is such a file or folder."""
-        return self.resolve(path).exists()
+        return os.path.exists(self.resolve(path))  # Path.exists raises where a name is too long
 
     def access(self, path: str, mode: int) -> bool:
         """Whether this user has access in this mode (os.R_OK and its like)."""

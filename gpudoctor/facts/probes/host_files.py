@@ -144,7 +144,7 @@ def _shm(host: Host) -> Fact[int]:
     try:
         size = os.statvfs(host.resolve(SHARED_MEMORY))
     except (OSError, AttributeError) as exc:
-        return Unknown(f"{SHARED_MEMORY}: {exc}")
+        return Unknown(f"{SHARED_MEMORY}: {getattr(exc, 'strerror', None) or exc}")
     return Known(size.f_blocks * size.f_frsize, SHARED_MEMORY)
 
 
