@@ -33,6 +33,7 @@ CONTAINERS = {
 IMPLY_A_GPU = ("invalid-ptx", "no-kernel-image", "invalid-kernel-image", "compiled-from-ptx", "cudnn-runtime-too-old")
 SHOW_A_DEVICE = (
     "created-device",
+    "creating-device",
     "device-properties",
     "device-properties-old",
     "ignoring-gpu-capability",
@@ -71,7 +72,7 @@ def devices_of(seen: Seen) -> list[tuple[Device, str]]:
         if event.message == "listed-device":
             name = parameters.get("device", "CPU:0")
             found.setdefault(name, (Device(name=name, kind=name.partition(":")[0]), at))
-        elif event.message == "created-device":
+        elif event.message in ("created-device", "creating-device"):
             name = f"GPU:{parameters.get('index', '0')}"
             found[name] = (
                 Device(

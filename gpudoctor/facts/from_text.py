@@ -183,8 +183,17 @@ def _devices(seen: Seen) -> Fact[tuple[Device, ...]]:
     return Known((), seen.no_devices_at) if seen.no_devices_at else MISSING
 
 
+def _of_jetson(tensorflow: TensorFlowFacts, seen: Seen) -> TensorFlowFacts:
+    """Tell the public wheel for 64-bit ARM by its version, where it lists no GPU on a Jetson."""
+    version, board = tensorflow.version.get() or "+nv", seen.facts.get("host.tegra")
+    if board is None or "+nv" in version or tensorflow.devices.get() != () or seen.value("tensorflow.cuda_build"):
+        return tensorflow
+    return structs.replace(tensorflow, cuda_build=Known(False, "NVIDIA's builds for Jetson bear +nv in their version"))
+
+
 def _from_tables(tensorflow: TensorFlowFacts, seen: Seen) -> TensorFlowFacts:
     """Add what the published wheel of this version is built with."""
+    tensorflow = _of_jetson(tensorflow, seen)
     version, system = tensorflow.version.get(), str(seen.value("host.os") or "linux")
     if version is None or tensorflow.cuda_build.get() is False or system == "macos":
         return tensorflow

@@ -201,7 +201,7 @@ _NUMBER = r"\s{0,7}\d{1,7}\t"
 def _without_prefix(text: str) -> str:
     """Return a line without what a tool that carried it has put before it."""
     first = text[:1]
-    if first.isdigit() and text[4:5] == "-":
+    if first.isdigit() and text[4:5] == "-" and text[26:28] != ": ":  # that is TensorFlow's own
         pattern = _STAMP
     elif first == "[" and ">:" in text[:22]:
         pattern = _RANK

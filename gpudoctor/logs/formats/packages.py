@@ -89,6 +89,8 @@ class Reader:
         if match is None:
             self._list = "" if self._list and not compiled(r"[\w.-]{1,60}\s{1,60}\S{1,60}").match(row) else self._list
             return
+        if compiled(r"\S{1,60} \S{1,40} (?:requires|has requirement|depends on) ").match(row):
+            return  # a sentence about a package
         if self._list or "==" in row or compiled(_FAMILY).match(plain(match["name"])):
             self._add(match["name"], match["version"], at, seen)
 

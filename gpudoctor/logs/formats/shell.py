@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpudoctor.facts.model import LogEvent
+from gpudoctor.facts.model import LogEvent, RunOutcome, TensorFlowRun
 from gpudoctor.logs.seen import Seen, compiled
 
 OPENERS = (
@@ -42,6 +42,8 @@ _SAID = (
     r"\s{0,4}|tensorflow version:?\s{1,4}|TensorFlow v)"
     r"v?[\"']?(?P<version>[12]\.\d{1,2}\.\d{1,2}(?:rc\d)?)(?![\w.]*\.whl)"
 )
+# A command or statement that does nothing but import it.
+_IMPORTS = r"import (?:tensorflow|keras)(?: as \w{1,10})?[\"']?;?\s{0,4}(?:print\([\w.]{1,40}\))?[\"']?\s{0,4}\Z"
 _ASKS_VERSION = (
     "tf.__version__",
     "tensorflow.__version__",
@@ -141,6 +143,12 @@ class Reader:
             seen.note("tensorflow.keras_version", keras[1], at)
         elif any(word in asked for word in _ASKS_VERSION) and (match := compiled(_VERSION).match(text)):
             seen.note("tensorflow.version", match["version"], at)
+            if any(word in asked for word in _ASKS_DEVICES):
+                return  # both were asked in one line: the devices are still to come
+        elif "egmentation fault" in text and compiled(_IMPORTS).search(asked):
+            detail = "was ended by SIGSEGV"
+            run = TensorFlowRun(outcome=RunOutcome.SIGNAL, stage="importing", detail=detail)
+            seen.note("tensorflow.run", run, at)
         elif text in ("True", "False"):
             if "is_built_with_cuda" in asked:
                 seen.note("tensorflow.cuda_build", text == "True", at)

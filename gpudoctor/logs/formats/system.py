@@ -65,6 +65,12 @@ class Reader:
             seen.note("host.cpu_flags", tuple(text.partition(":")[2].split())[:400], at)
         elif text.startswith("ldd (") and (match := compiled(r"ldd \(.{2,60}\) (\d\.\d{1,2})\b").match(text)):
             seen.note("host.libc", f"glibc {match[1]}", at)
+        elif text.lstrip().startswith("# R") and " (release), REVISION: " in text:
+            seen.note("host.tegra", "/etc/nv_tegra_release", at)
+            seen.note("host.machine", "aarch64", at)
+            seen.hint("linux", at)
+        elif '"backend": "' in text and (match := compiled(r'\s{0,40}"backend": "(\w{2,20})",?\Z').match(text)):
+            seen.note("python.keras_json_backend", match[1], at)
         self._kernel(text, at, seen)
 
     def _python(self, text: str, at: str, seen: Seen) -> None:

@@ -36,7 +36,11 @@ _TOP = (
     r"40})"
 )
 _PS = r"\s{0,6}(?P<cpu>\d{1,5}(?:\.\d)?) (?P<name>python[\d.]{0,5})\s{0,4}\Z"
-_HEADING = r"(?i:(?:#|--|=)+ ?(?:with |on |using )?(?:the )?(cpu|gpu)(?: only)?\s?:?-*=*)\Z"
+_HEADING = r"(?i:(?:(?:#|--|=)+ ?)?(?:with |on |using )?(?:the )?(cpu|gpu)(?: only)?\s?:?-*=*)\Z"
+_TQDM = (
+    r"(?<![\d/])(?P<done>\d{1,9})/(?P<all>\d{1,9}) \[[\d:]{4,12}<[\d:?]{1,12}, {1,3}"
+    r"(?P<value>\d{1,6}(?:\.\d{1,3})?)s/it"
+)
 _SAID_LOAD = (
     r"(?i:gpu[- ]?(?:is )?(?:only )?(?:util\w{0,8}|usage|load)\b[^\d%\r\n]{0,32}(?P<after>\d{1,3})(?:\.\d{1,2})?\s?%"
     r"|(?P<before>\d{1,3})(?:\.\d{1,2})?\s?% (?:of (?:the|my|its) )?gpu\b(?![- ]?mem))"
@@ -106,7 +110,9 @@ class Reader:
             value = match[1]
             gpus = 0 if value in ("", "-1") else len([part for part in value.split(",") if part])
             self._begin(gpus, "cpu" if gpus == 0 else "gpu", at)
-        elif stripped[:1] in ("#", "-", "=") and (match := compiled(_HEADING).match(stripped)):
+        elif (stripped[:1] in ("#", "-", "=") or (stripped[-1:] == ":" and len(stripped) < 30)) and (  # noqa: PLR2004
+            match := compiled(_HEADING).match(stripped)
+        ):
             self._begin(None, match[1].lower(), at)
         elif "MirroredStrategy with devices" in text:
             self._begin(text.count("device:GPU:"), "gpu", at)
@@ -176,7 +182,12 @@ class Reader:
     def _own(self, text: str, at: str, seen: Seen) -> None:
         """Take a line of a loop that somebody wrote."""
         run = self.runs[-1]
-        if ("step" in text or "batch" in text or "iter" in text) and (match := compiled(_OWN).search(text)):
+        if "s/it" in text and (match := compiled(_TQDM).search(text)):
+            self._step(run, (int(match["done"]), int(match["all"])), float(match["value"]), False, at)
+            run.last_at = at
+            seen.recognised += 1
+            seen.hint("training", at)
+        elif ("step" in text or "batch" in text or "iter" in text) and (match := compiled(_OWN).search(text)):
             run.rates = [*run.rates, float(match["value"]) * _UNITS[match["unit"]]][-MOST_UPDATES:]
             run.last_at = at
             seen.recognised += 1

@@ -29,6 +29,17 @@ ROWS = (
         example="name: Tesla M60 major: 5 minor: 2 memoryClockRate(GHz): 1.1775",
     ),
     Message(
+        "creating-device",
+        _K.GPU_USED,
+        ("Creating TensorFlow device (/",),
+        r"Creating TensorFlow device \(/(?:device:GPU|gpu):(?P<index>\d+)\) -> \(device: \d+, "
+        r"name: (?P<gpu_name>[^,\r\n]{1,80}), pci bus id: (?P<pci_address>[0-9a-fA-F:.]{4,16})",
+        "TensorFlow takes this GPU.",
+        "gpu_device.cc",
+        "<1.5",
+        example="Creating TensorFlow device (/gpu:0) -> (device: 0, name: GeForce GTX 970, pci bus id: 0000:03:00.0)",
+    ),
+    Message(
         "adding-visible-devices",
         _K.GPU_USED,
         ("Adding visible gpu device",),

@@ -18,6 +18,16 @@ ROWS = (
         example="ERROR: Package 'tensorflow' requires a different Python: 3.7.3 not in '>=3.9'",
     ),
     Message(
+        "pip-impossible",
+        _K.USAGE,
+        ("because these package versions have conflicting dependencies",),
+        r"Cannot install (?P<packages>[^\r\n]{1,300}?) because these package versions have conflicting dependencies",
+        "pip finds no set of versions that serves all that is asked for.",
+        "pip",
+        example="ERROR: Cannot install tensorflow==2.12.0 and numpy==1.26.0 because these package versions have "
+        "conflicting dependencies.",
+    ),
+    Message(
         "conda-python-refused",
         _K.USAGE,
         (" -> python[version=",),

@@ -32,6 +32,15 @@ ROWS = (
         "retracing.",
     ),
     Message(
+        "slow-compile",
+        _K.SLOW,
+        ("The operation took ",),
+        r"The operation took (?:(?P<hours>\d{1,3})h)?(?:(?P<minutes>\d{1,2})m)?(?P<seconds>[\d.]{1,14})s",
+        "XLA took so long to compile one part of the program; it does so once.",
+        "slow_operation_alarm.cc",
+        example="The operation took 1m44.270944s",
+    ),
+    Message(
         "random-layers-slow",
         _K.SLOW,
         ("Using a while_loop for converting ",),
@@ -83,8 +92,9 @@ ROWS = (
     Message(
         "mixed-precision",
         _K.HARMLESS,
-        ("mixed_float16", "Mixed precision compatibility check"),
-        r"Mixed precision compatibility check \(mixed_\w{1,12}\): (?P<check>OK|WARNING)|(?P<policy>mixed_float16)",
+        ("mixed_float16", "Mixed precision compatibility check", "set_floatx("),
+        r"Mixed precision compatibility check \(mixed_\w{1,12}\): (?P<check>OK|WARNING)|(?P<policy>mixed_float16)"
+        r"|set_floatx\([\"'](?P<floatx>float16)",
         "The model computes with 16 bits.",
         "device_compatibility_check.py, the program",
         example="INFO:tensorflow:Mixed precision compatibility check (mixed_float16): OK",

@@ -40,6 +40,9 @@ def driver_missing(self: Rule, facts: Facts) -> Iterator[Draft]:
     if isinstance(facts.host.pci_gpus, Unknown) and not isinstance(facts.driver.kernel_module_version, Known):
         yield from _from_text(self, facts)
         return
+    if isinstance(facts.driver.cuda_init, Unknown) and has_pci_gpu(facts) and events(facts, "smi-not-found"):
+        yield from _from_text(self, facts)
+        return
     if outcome(facts.driver.cuda_init.require()) is not Api.NO_LIBRARY:
         return
     module = facts.driver.kernel_module_version
@@ -71,6 +74,7 @@ def _from_text(self: Rule, facts: Facts) -> Iterator[Draft]:
     without = outcome(facts.driver.cuda_init.get()) is Api.NO_LIBRARY
     if not without and not tool:
         facts.host.pci_gpus.require()
+        return
     if (not without and imported_gpu(facts)) or facts.host.os.get() == "macos" or nouveau_in_the_way(facts):
         return
     if isinstance(facts.host.tegra, Known) or (facts.host.os.get() == "windows" and not without):

@@ -48,6 +48,8 @@ BUILD = Remedy(
         "build": "the NVIDIA kernel module could not be built for the running kernel",
         "unknown": "CUDA cannot be started (unknown error): mostly the module nvidia_uvm is not loaded, or the machine "
         "was suspended meanwhile",
+        "fabric": "the driver is not ready: on a machine with NVSwitch the fabric manager does not run, or is of "
+        "another version than the driver",
         "refused": "the NVIDIA kernel module does not load",
         "legacy": "the installed NVIDIA driver no longer serves this GPU: the {branch}.xx legacy branch does",
         "no-devices": "the NVIDIA driver is loaded and takes no GPU: nvidia-smi finds no devices",
@@ -93,6 +95,16 @@ def driver_not_loaded(self: Rule, facts: Facts) -> Iterator[Draft]:
 
 
 CUDA_UNKNOWN = 999
+CUDA_NOT_READY = 802
+START_FABRIC = Remedy(
+    summary="Install NVIDIA's fabric manager in exactly the driver's version, and start it.",
+    commands=(
+        "nvidia-smi --query-gpu=driver_version --format=csv,noheader",
+        "sudo systemctl enable --now nvidia-fabricmanager",
+        "sudo systemctl status nvidia-fabricmanager",
+    ),
+    applicability=Applicability.MANUAL,
+)
 LOAD_UVM = Remedy(
     summary="Load the module that CUDA needs beside the driver's own; if that does not help, reboot.",
     commands=("sudo modprobe -r nvidia_uvm && sudo modprobe nvidia_uvm", "sudo reboot"),
@@ -128,6 +140,10 @@ _OTHER = ("module-not-signed", "probe-not-called", "nouveau-in-use", "gpu-lost",
 def _from_text(self: Rule, facts: Facts) -> Iterator[Draft]:
     """Find it in what modprobe, dkms, the kernel, nvidia-smi and TensorFlow print."""
     if seen_gpu_devices(facts) or events(facts, *_OTHER) or facts.host.secure_boot.get():
+        return
+    fabric = events(facts, "system-not-ready")
+    if fabric or failed_with(facts.driver.cuda_init.get(), CUDA_NOT_READY):
+        yield self.finding(("driver.cuda_init", *seen(fabric)), variant="fabric", remedies=(START_FABRIC,))
         return
     told = events(facts, *_REFUSED)
     silent = events(facts, *_NOT_RUNNING)

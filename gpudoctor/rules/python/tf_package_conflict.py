@@ -40,6 +40,7 @@ REMAINS = ("hollow", "files-missing")
         "leftover": "pip left remains of a package that it could not remove: {path}",
         "missing": "{package} {version} requires {name}, which is not installed",
         "requires": "{package} {version} requires {name} {specifier}, and {installed} is installed",
+        "impossible": "pip finds no versions that fit together: what {packages} require contradicts itself",
         "log": "packages of TensorFlow's family do not fit together: {package} {version} requires {requirement}, and "
         "{installed} is installed",
         "metadata": "the metadata of {name} are broken: pip can neither upgrade nor remove it ({path})",
@@ -181,6 +182,9 @@ def _fulfil(facts: Facts, item: Conflict) -> tuple[Remedy, ...]:
     return install(facts, requirement, f"Install what {item.package} requires ({requirement}).", of=item.name)
 
 
+FAMILY = re.compile(r"(?<![\w-])(?:tensorflow|keras|tf[_-])")
+
+
 def _from_log(self: Rule, facts: Facts) -> Iterator[Draft]:
     """Find what pip's resolver printed, and what Python says of a package that is none."""
     shadowed, hollow = events(facts, "tensorflow-shadowed"), events(facts, "tensorflow-hollow")
@@ -193,6 +197,15 @@ def _from_log(self: Rule, facts: Facts) -> Iterator[Draft]:
             variant="hollow-log",
             confidence=Confidence.LIKELY,
             remedies=_again.once(facts, ("tensorflow",), None),
+        )
+    impossible = [
+        event
+        for event in events(facts, "pip-impossible")
+        if FAMILY.search(event.parameters.get("packages", "").lower())
+    ]
+    if impossible:
+        yield self.finding(
+            seen(tuple(impossible)), variant="impossible", packages=impossible[0].parameters.get("packages", "")
         )
     named = [event for event in events(facts, "pip-conflict") if PROVIDERS.match(_name(event, "package"))]
     providers = {_name(event, "package"): event.parameters["version"] for event in named}

@@ -47,6 +47,17 @@ def wrong_keras_backend(self: Rule, facts: Facts) -> Iterator[Draft]:
     if logged and not isinstance(facts.python.environment, Known):
         yield _from_log(self, logged)
         return
+    read = facts.python.keras_json_backend
+    missing = {event.parameters.get("module", "").partition(".")[0] for event in events(facts, "no-module")}
+    if not isinstance(facts.python.packages, Known) and isinstance(read, Known) and read.value in missing:
+        yield self.finding(
+            ("python.keras_json_backend", *seen(events(facts, "no-module"))),
+            variant="log",
+            confidence=Confidence.LIKELY,
+            remedies=(USE_TENSORFLOW,),
+            backend=read.value,
+        )
+        return
     facts.python.packages.require()
     keras = package(facts, "keras") or package(facts, "keras-nightly")
     if keras is None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpudoctor.facts.model import Facts, Known
+from gpudoctor.facts.model import Facts, Known, LogEvent
 from gpudoctor.findings import Confidence, Severity
+from gpudoctor.rules.python._state import events, seen
 from gpudoctor.rules.registry import Draft, Rule, rule
 from gpudoctor.rules.speed._training import measured
 
@@ -21,6 +22,7 @@ MANY_STEPS = 20
     variants={
         "shown": "the first step took {first} s, each later one {later} s: what the progress bar says after the first "
         "step is no measure of the training",
+        "xla": "XLA took {first} s to compile a part of the program; it does so once, at the first step",
         "epoch": "the first epoch took {first} s, each later one {later} s: compiling and filling caches happen once",
     },
 )
@@ -50,10 +52,26 @@ EPOCH_FACTOR = 5
 LONG_EPOCH_SECONDS = 30
 
 
+def _seconds(event: LogEvent) -> float:
+    """Return the time that XLA's alarm tells."""
+    told = event.parameters
+    return float(told.get("hours", 0)) * 3600 + float(told.get("minutes", 0)) * 60 + float(told.get("seconds", 0))
+
+
 def _shown_first(self: Rule, facts: Facts) -> Iterator[Draft]:
     """Find it in the updates of a progress bar, or in the epochs that a text shows."""
     training = facts.training
     if isinstance(training.limit, Known):
+        return
+    compiled = max((_seconds(event) for event in events(facts, "slow-compile")), default=0.0)
+    if compiled >= LONG_EPOCH_SECONDS and training.later_epoch_seconds.get() is None:
+        yield self.finding(
+            seen(events(facts, "slow-compile")),
+            variant="xla",
+            severity=Severity.WARNING,
+            confidence=Confidence.LIKELY,
+            first=round(compiled),
+        )
         return
     first, later = training.first_step_seconds.get(), training.step_seconds.get()
     if first is not None and later and first >= 1 and first >= SHOWN_FACTOR * later:
