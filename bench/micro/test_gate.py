@@ -71,9 +71,10 @@ def test_the_gate_beside_importing_tensorflow(tmp_path: Path) -> None:
 
 def _ratio(name: str, pairs: list[tuple[float, float]]) -> float:
     first, second = (statistics.median(column) for column in zip(*pairs, strict=True))
+    ratio: float = first / second
     spread = sorted(left / right for left, right in pairs)
     sys.stdout.write(
-        f"\n{name} time of the gate: {first:.3f} s / {second:.3f} s = {first / second:.3f}"
+        f"\n{name} time of the gate: {first:.3f} s / {second:.3f} s = {ratio:.3f}"
         f" (medians of {len(pairs)} rounds; by round {spread[0]:.3f} to {spread[-1]:.3f})\n"
     )
-    return first / second
+    return ratio
