@@ -270,7 +270,9 @@ def ask_process_utilization(nvml: Nvml, gpu: int, handle: object) -> None:
 
     def samples() -> object:
         found = nvml.function("nvmlDeviceGetProcessUtilization")(handle, since)
-        return [[one.pid, one.smUtil] for one in found] if isinstance(found, list) else found
+        if not isinstance(found, list) or len(found) > MOST_PROCESSES:
+            return None
+        return [[one.pid, one.smUtil] for one in found]
 
     key = f"gpu.{gpu}.process_utilization"
     nvml.pending[key] = nvml.call("nvmlDeviceGetProcessUtilization", samples)
