@@ -183,7 +183,7 @@ def _policy(
     from gpudoctor.policy import read
     from gpudoctor.policy.model import NOTHING_ASKED
 
-    path = (read.find(Path.cwd()) if policy else None) if isinstance(policy, bool) else Path(policy)
+    path = (read.find() if policy else None) if isinstance(policy, bool) else Path(policy)
     given = {name: value for name, value in values.items() if value is not None}
     if path is None and not (given or select or ignore):
         return None

@@ -54,7 +54,7 @@ def load_policy(
 
     if file is not None and no_policy:
         usage_error("--policy and --no-policy contradict each other")
-    path = None if no_policy else file or read.find(Path.cwd())
+    path = None if no_policy else file or read.find()
     if path is None and not (require or select or ignore):
         return None
     from gpudoctor.policy.model import NOTHING_ASKED

@@ -90,7 +90,7 @@ def check(
     """
     from gpudoctor.policy import read, words
 
-    found = files or [path for path in (read.find(Path.cwd()),) if path is not None]
+    found = files or [path for path in (read.find(),) if path is not None]
     if not found:
         usage_error("there is no gpudoctor.toml and no [tool.gpudoctor] here or in a folder above")
     today = dt.date.today()

@@ -43,13 +43,18 @@ def _toml() -> Any:
     return tomllib
 
 
-def find(folder: Path) -> Path | None:
+def find(folder: Path | None = None) -> Path | None:
     """Return the policy's file: in the nearest folder upwards that has one; gpudoctor.toml goes before pyproject.toml.
 
-    A pyproject.toml without a table tool.gpudoctor is passed by.
+    A pyproject.toml without a table tool.gpudoctor is passed by. folder: None for the current one.
     """
+    if folder is None:
+        try:
+            folder = Path.cwd()
+        except OSError:  # it was removed meanwhile
+            return None
     for place in (folder, *folder.parents):
-        if (place / OWN_FILE).is_file():
+        if os.path.isfile(place / OWN_FILE):
             return place / OWN_FILE
         if has_table(place / PYPROJECT):
             return place / PYPROJECT
@@ -67,14 +72,14 @@ def has_table(path: Path) -> bool:
         return False
     try:
         tool = _toml().loads(raw.decode("utf-8")).get("tool")
-    except ValueError:
+    except (ValueError, RecursionError):
         return b"[tool.gpudoctor" in raw  # broken: to be told, not passed by
     return isinstance(tool, dict) and "gpudoctor" in tool
 
 
 def read(path: Path) -> Policy:
     """Return the policy in a file. Raises PolicyError."""
-    shown = os.path.relpath(path)
+    shown = _shown(path)
     try:
         with path.open("rb") as file:
             text = file.read(SIZE_LIMIT_BYTES).decode("utf-8")
@@ -87,6 +92,8 @@ def read(path: Path) -> Policy:
         tree = toml.loads(text)
     except toml.TOMLDecodeError as exc:
         raise PolicyError(f"{shown}: {exc}") from None
+    except RecursionError:
+        raise PolicyError(f"{shown}: lists or tables in it are nested too deeply") from None
     table, above = _table_of(path, tree)
     try:
         policy = _policy(table)
@@ -96,6 +103,13 @@ def read(path: Path) -> Policy:
     if policy.benchmark is not None:
         policy = replace(policy, benchmark=str(path.parent / policy.benchmark))
     return replace(policy, source=shown)
+
+
+def _shown(path: Path) -> str:
+    try:
+        return os.path.relpath(path)
+    except (OSError, ValueError):  # no current folder; another drive
+        return str(path)
 
 
 def of_table(table: Mapping[str, object], source: str = "") -> Policy:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import subprocess
 import sys
 from importlib import resources
 from pathlib import Path
@@ -181,6 +182,22 @@ def test_the_nearest_policy_is_found(here: Path) -> None:
     assert read.find(below) == here / read.OWN_FILE
     written(here / "a", "[tool]\ngpudoctor = { min_gpus = 1 }\n", read.PYPROJECT)
     assert read.find(below) == here / "a" / read.PYPROJECT
+
+
+def test_no_folder_and_closed_folders_have_no_policy(here: Path) -> None:
+    gone = here / "gone"
+    gone.mkdir()
+    code = f"import os; os.chdir({str(gone)!r}); os.rmdir({str(gone)!r}); from gpudoctor.policy import read; "
+    code += "print(read.find())"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "None\n"), done.stderr
+    assert read.find(here / "none" / "at-all") is None
+
+
+def test_a_file_that_no_parser_can_hold(here: Path) -> None:
+    path = written(here, "select = " + "[" * 100_000)
+    with pytest.raises(read.PolicyError):
+        read.read(path)
 
 
 @pytest.mark.parametrize(
