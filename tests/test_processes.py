@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import json
 import os
 import subprocess
@@ -271,6 +272,8 @@ def test_a_live_machine(stand_ins: StandIns, monkeypatch: pytest.MonkeyPatch, sl
     assert done.stdout.startswith("GPU 1: GeForce 940M: 1.3 GiB of 2.0 GiB in use")
     assert f"kill {sleeping}" in done.stdout
     assert "notebook kernel" in done.stdout
+    assert "--password=***" in done.stdout
+    assert getpass.getuser() in done.stdout
     text = run(app, ["processes", "--gpu", laptop.uuid or "", "--format", "json"]).stdout
     (process,) = json.loads(text)["gpus"][0]["processes"]
     assert (process["pid"], process["process_class"], process["user"]) == (sleeping, "notebook-kernel", "me")

@@ -109,22 +109,40 @@ def _once(seen: Facts, wanted: str | None, policy: Policy, kind: SourceKind, *, 
     if wanted is not None and not numbers:
         usage_error(f"--gpu {wanted}: there is no such GPU; there are {len(seen.gpus)}, counted from 0")
     chosen = replace(seen, gpus=tuple(seen.gpus[number] for number in numbers))
+    clean = chosen if kind is SourceKind.FACTS else _without_secrets(chosen, names=shown is Format.TEXT)
+    report = judge_facts(clean, Source(kind=kind), Expect.ANY, policy)
     if shown is Format.JSON:
-        from gpudoctor.facts import codec
         from gpudoctor.report import processes_json
 
-        clean = chosen if kind is SourceKind.FACTS else codec.redact(chosen, codec.Identity.of_this_process())
-        report = judge_facts(clean, Source(kind=kind), Expect.ANY, policy)
         put(processes_json.render(report, numbers, lines=watch))
     else:
         from gpudoctor.report import processes_text
 
-        report = judge_facts(chosen, Source(kind=kind), Expect.ANY, policy)
         color, width = look(sys.stdout, os.environ)
         text = processes_text.render(report, numbers, width=width, color=color)
         terminal = watch and sys.stdout is not None and sys.stdout.isatty()
         put(f"{HOME_AND_CLEAR}{text}" if terminal else f"{text}\n" if watch else text)
     return _status(report)
+
+
+def _without_secrets(facts: Facts, *, names: bool) -> Facts:
+    """Return the facts as they may be shown around; names: with those of the users, whom one may want to ask."""
+    from msgspec.structs import replace
+
+    from gpudoctor.facts import codec
+    from gpudoctor.facts.model import Known
+
+    clean = codec.redact(facts, codec.Identity.of_this_process())
+    if not names:
+        return clean
+    gpus = []
+    for before, after in zip(facts.gpus, clean.gpus, strict=True):
+        if isinstance(before.processes, Known) and isinstance(after.processes, Known):
+            pairs = zip(before.processes.value, after.processes.value, strict=True)
+            named = tuple(replace(process, user=one.user) for one, process in pairs)
+            after = replace(after, processes=replace(after.processes, value=named))  # noqa: PLW2901
+        gpus.append(after)
+    return replace(clean, gpus=tuple(gpus))
 
 
 def _is(gpu: Gpu, number: int, wanted: str) -> bool:
