@@ -292,6 +292,10 @@ def ask_gpus(nvml: Nvml, count: int) -> None:
         if ask_processes(nvml, gpu, handle):
             ask_process_utilization(nvml, gpu, handle)
         ask_state(nvml, gpu, handle)
+    for gpu, handle in handles.items():
+        ask_health(nvml, gpu, handle)  # type: ignore[name-defined]  # noqa: F821 (ask_nvml_health.py, sent in front)
+    if len(handles) > 1:
+        ask_topology(nvml, handles)  # type: ignore[name-defined]  # noqa: F821
 
 
 def main() -> None:

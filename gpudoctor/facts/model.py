@@ -181,6 +181,17 @@ class DeviceNode(Group, frozen=True, kw_only=True):
     """This user may open it for reading and writing."""
 
 
+class GpuPair(Group, frozen=True, kw_only=True):
+    """How two GPUs, by NVML's numbers, reach each other."""
+
+    first: int
+    second: int
+    distance: str | None = None
+    """internal, single (one switch), multiple (several), hostbridge, node, system (across sockets)."""
+    reads: bool | None = None
+    """One can read the other's memory directly."""
+
+
 class DriverFacts(Group, frozen=True, kw_only=True):
     """Kernel module, NVML and libcuda: three things that can disagree."""
 
@@ -212,6 +223,9 @@ class DriverFacts(Group, frozen=True, kw_only=True):
     """Devices that a CUDA program sees in this environment."""
     cuda_device_count_unmasked: Fact[int] = UNREAD
     """The same without CUDA_VISIBLE_DEVICES and its like."""
+    topology: Fact[tuple[GpuPair, ...]] = UNREAD
+    kernel_events: Fact[tuple[LogEvent, ...]] = UNREAD
+    """What the kernel's log of this start tells of the GPU and its driver."""
 
 
 class ProcessKind(enum.Enum):
@@ -296,6 +310,27 @@ class Gpu(Group, frozen=True, kw_only=True):
     display_active: Fact[bool] = UNREAD
     driver_model: Fact[str] = UNREAD
     """WDDM, TCC, MCDM on Windows; absent elsewhere."""
+    fault: Fact[str] = UNREAD
+    """lost (it fell off the bus) or needs-reset; absent where the GPU answers."""
+    ecc_uncorrected: Fact[int] = UNREAD
+    """Memory errors since the driver was started that could not be corrected."""
+    pages_pending: Fact[bool] = UNREAD
+    """Pages of its memory are to be retired at the next start."""
+    rows_pending: Fact[bool] = UNREAD
+    """Rows of its memory are to be remapped at the next reset."""
+    rows_failed: Fact[bool] = UNREAD
+    """A row could not be remapped: the memory is worn out."""
+    mig_instances: Fact[tuple[str, ...]] = UNREAD
+    """UUIDs of the MIG instances, as CUDA_VISIBLE_DEVICES takes them; absent where MIG is off."""
+    virtualization: Fact[str] = UNREAD
+    """none, passthrough, vgpu, host-vgpu, host-vsga."""
+    licensed: Fact[bool] = UNREAD
+    """Of a virtual GPU; absent for others."""
+    bar1_total_bytes: Fact[int] = UNREAD
+    nvlinks_up: Fact[int] = UNREAD
+    nvlinks: Fact[int] = UNREAD
+    """All, up or not."""
+    numa_node: Fact[int] = UNREAD
     processes: Fact[tuple[GpuProcess, ...]] = UNREAD
 
 

@@ -10,7 +10,18 @@ from pathlib import Path
 import pytest
 
 from gpudoctor.facts.host import Host
-from gpudoctor.facts.model import Absent, Api, ApiAnswer, Gpu, GpuProcess, Known, ProcessKind, ProcessSight, Unknown
+from gpudoctor.facts.model import (
+    Absent,
+    Api,
+    ApiAnswer,
+    Gpu,
+    GpuPair,
+    GpuProcess,
+    Known,
+    ProcessKind,
+    ProcessSight,
+    Unknown,
+)
 from gpudoctor.facts.probes import nvml
 from gpudoctor.facts.probes.driver_answers import DriverAnswers
 from tests.fakes.build import A100_WITH_MIG, GEFORCE_940M, RTX_4090, FakeGpu, Profile, StandIns
@@ -64,6 +75,7 @@ def test_reads_each_field_in_its_unit(stand_ins: StandIns) -> None:
         "persistence": False,
         "display_active": True,
     }
+    assert (gpu.fault, gpu.mig_instances) == (Absent("NVML"), Absent("NVML"))
     assert [(one.pid, one.kind, one.memory_bytes) for one in processes] == [
         (4242, ProcessKind.COMPUTE, 1 << 30),
         (77, ProcessKind.COMPUTE, None),
@@ -176,7 +188,8 @@ def test_a_function_that_the_driver_lacks_costs_one_fact(stand_ins: StandIns) ->
 def test_a_lost_gpu_stays_in_the_list(stand_ins: StandIns) -> None:
     first, second = ask(stand_ins, TWO.but(gpu__0__fail=15)).gpus
     lost = Unknown("the GPU is lost: it fell off the bus or can no longer be reached")
-    assert {getattr(first, name) for name in Gpu.__struct_fields__} == {lost}
+    assert first.fault == Known("lost", "NVML")
+    assert {getattr(first, name) for name in Gpu.__struct_fields__ if name != "fault"} == {lost}
     assert second.name == Known("GeForce 940M", "NVML")
 
 
@@ -272,3 +285,36 @@ def test_a_python_that_cannot_start_is_a_reason(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr("sys.executable", "/no/such/python")
     fact = nvml.probe(Host()).driver.nvml
     assert fact == Unknown("/no/such/python could not be started: No such file or directory")
+
+
+def test_faults_links_and_topology_of_two_gpus(stand_ins: StandIns) -> None:
+    ill = replace(
+        RTX_4090,
+        extra={
+            **RTX_4090.extra,
+
+                "ecc_uncorrected": 3,
+                "remapped_rows": "0,1,1,0",
+                "pages_pending": 0,
+                "nvlinks": "1,1,0",
+                "distance": 50
+            ,
+            "p2p": 5, "bar1_total": 1 << 28, "virtualization": 1, "numa_node": 1,
+        },
+    )
+    answers = ask(stand_ins, Profile(gpus=(ill, GEFORCE_940M)))
+    gpu = answers.gpus[0]
+    assert [fact.get() for fact in (gpu.ecc_uncorrected, gpu.rows_pending, gpu.rows_failed, gpu.pages_pending)] == [
+        *(3, True, False, False)
+    ]
+    assert (gpu.nvlinks_up.get(), gpu.nvlinks.get(), gpu.bar1_total_bytes.get()) == (2, 3, 1 << 28)
+    assert (gpu.virtualization.get(), gpu.numa_node.get(), gpu.licensed) == ("passthrough", 1, Absent("NVML"))
+    assert answers.driver.topology == Known((GpuPair(first=0, second=1, distance="system", reads=False),), "NVML")
+    other = answers.gpus[1]
+    assert isinstance(other.ecc_uncorrected, Unknown) and isinstance(other.rows_failed, Unknown)
+
+
+def test_mig_instances_by_the_name_that_cuda_takes(stand_ins: StandIns) -> None:
+    split = replace(A100_WITH_MIG, extra={**A100_WITH_MIG.extra, "mig_uuids": "MIG-aaaa,MIG-bbbb"})
+    assert ask(stand_ins, Profile(gpus=(split,))).gpus[0].mig_instances == Known(("MIG-aaaa", "MIG-bbbb"), "NVML")
+    assert ask(stand_ins, Profile(gpus=(A100_WITH_MIG,))).gpus[0].mig_instances == Known((), "NVML")

@@ -110,7 +110,26 @@ nvmlReturn_t nvmlDeviceGetHandleByIndex_v2(unsigned index, nvmlDevice_t *out) {
     }
 
 TEXT_CALL(nvmlDeviceGetName, "name")
-TEXT_CALL(nvmlDeviceGetUUID, "uuid")
+
+static const char *mig_uuid(int gpu, int index) {
+    const char *list = lookup_gpu(gpu, "mig_uuids");
+    for (; list && index; index--) list = strchr(list, ',') ? strchr(list, ',') + 1 : NULL;
+    if (!list) return NULL;
+    static char out[128];
+    size_t size = strcspn(list, ",");
+    if (size >= sizeof out) return NULL;
+    memcpy(out, list, size);
+    out[size] = 0;
+    return out;
+}
+
+nvmlReturn_t nvmlDeviceGetUUID(nvmlDevice_t device, char *out, unsigned size) {
+    int handle = gpu_of(device);
+    if (handle >= 1000) return text(__func__, mig_uuid(handle / 1000 - 1, handle % 1000), out, size);
+    GUARD(handle);
+    return text(__func__, lookup_gpu(handle, "uuid"), out, size);
+}
+
 NUMBER_CALL(nvmlDeviceGetBrand, "brand")
 NUMBER_CALL(nvmlDeviceGetPowerUsage, "power")
 NUMBER_CALL(nvmlDeviceGetEnforcedPowerLimit, "power_limit")
@@ -252,4 +271,69 @@ nvmlReturn_t nvmlDeviceGetProcessUtilization(nvmlDevice_t device, nvmlProcessUti
     }
     *count = found;
     return !out || found > room ? INSUFFICIENT_SIZE : SUCCESS;
+}
+
+/* Faults, instances, licence and links. */
+NUMBER_CALL(nvmlDeviceGetRetiredPagesPendingStatus, "pages_pending")
+NUMBER_CALL(nvmlDeviceGetVirtualizationMode, "virtualization")
+NUMBER_CALL(nvmlDeviceGetNumaNodeId, "numa_node")
+
+nvmlReturn_t nvmlDeviceGetTotalEccErrors(nvmlDevice_t device, unsigned type, unsigned since, u64 *out) {
+    (void)type, (void)since;
+    GUARD(gpu_of(device));
+    if (!lookup_gpu(gpu_of(device), "ecc_uncorrected")) return NOT_SUPPORTED;
+    *out = bytes(gpu_of(device), "ecc_uncorrected");
+    return SUCCESS;
+}
+
+/* "gpu.0.remapped_rows=0,1,1,0": by correctable and by uncorrectable errors, one waits, one failed. */
+nvmlReturn_t nvmlDeviceGetRemappedRows(nvmlDevice_t device, unsigned *c, unsigned *u, unsigned *waits, unsigned *failed) {
+    GUARD(gpu_of(device));
+    const char *value = lookup_gpu(gpu_of(device), "remapped_rows");
+    if (!value) return NOT_SUPPORTED;
+    if (nonsense()) {
+        *c = *u = *waits = *failed = (unsigned)strtoull(nonsense(), NULL, 0);
+        return SUCCESS;
+    }
+    return sscanf(value, "%u,%u,%u,%u", c, u, waits, failed) == 4 ? SUCCESS : NOT_SUPPORTED;
+}
+
+typedef struct { u64 bar1Total, bar1Free, bar1Used; } nvmlBAR1Memory_t;
+
+nvmlReturn_t nvmlDeviceGetBAR1MemoryInfo(nvmlDevice_t device, nvmlBAR1Memory_t *out) {
+    GUARD(gpu_of(device));
+    if (!lookup_gpu(gpu_of(device), "bar1_total")) return NOT_SUPPORTED;
+    out->bar1Total = out->bar1Free = bytes(gpu_of(device), "bar1_total");
+    out->bar1Used = 0;
+    return SUCCESS;
+}
+
+/* "gpu.0.nvlinks=1,1,0": the state of each link. */
+nvmlReturn_t nvmlDeviceGetNvLinkState(nvmlDevice_t device, unsigned link, unsigned *out) {
+    GUARD(gpu_of(device));
+    const char *list = lookup_gpu(gpu_of(device), "nvlinks");
+    for (; list && link; link--) list = strchr(list, ',') ? strchr(list, ',') + 1 : NULL;
+    return number(list, out) == SUCCESS ? SUCCESS : list ? NOT_SUPPORTED : INVALID_ARGUMENT;
+}
+
+/* "gpu.0.mig_uuids=MIG-a,MIG-b": handles of instances are 1000 times that of the GPU, plus the index. */
+nvmlReturn_t nvmlDeviceGetMigDeviceHandleByIndex(nvmlDevice_t device, unsigned index, nvmlDevice_t *out) {
+    GUARD(gpu_of(device));
+    const char *list = lookup_gpu(gpu_of(device), "mig_uuids");
+    for (unsigned left = index; list && left; left--) list = strchr(list, ',') ? strchr(list, ',') + 1 : NULL;
+    if (!list || !*list) return NOT_FOUND;
+    *out = (nvmlDevice_t)(long)((gpu_of(device) + 1) * 1000 + index + 1);
+    return SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceGetTopologyCommonAncestor(nvmlDevice_t one, nvmlDevice_t other, unsigned *out) {
+    (void)other;
+    GUARD(gpu_of(one));
+    return number(lookup_gpu(gpu_of(one), "distance"), out);
+}
+
+nvmlReturn_t nvmlDeviceGetP2PStatus(nvmlDevice_t one, nvmlDevice_t other, unsigned index, unsigned *out) {
+    (void)other, (void)index;
+    GUARD(gpu_of(one));
+    return number(lookup_gpu(gpu_of(one), "p2p"), out);
 }

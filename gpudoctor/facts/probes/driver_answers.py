@@ -28,9 +28,13 @@ class DriverAnswers(Struct, frozen=True):
     gpus: tuple[Gpu, ...] = ()
 
 
-def program(name: str) -> str:
-    """Return the text of a child program; from a zip file too."""
-    return (pkgutil.get_data("gpudoctor.child", f"{name}.py") or b"").decode("utf-8")
+FUTURE = "from __future__ import annotations\n"
+
+
+def program(*names: str) -> str:
+    """Return the text of a child program, of several parts if need be; from a zip file too."""
+    texts = [(pkgutil.get_data("gpudoctor.child", f"{name}.py") or b"").decode("utf-8") for name in names]
+    return "".join([texts[0], *(text.replace(FUTURE, "", 1) for text in texts[1:])])
 
 
 def version_in_name(path: str) -> str | None:

@@ -8,6 +8,7 @@ import stat
 
 from gpudoctor.facts.host import Host
 from gpudoctor.facts.model import Absent, DeviceNode, DriverFacts, Fact, Known, Unknown
+from gpudoctor.facts.probes import kernel_log
 
 PROC_VERSION = "/proc/driver/nvidia/version"
 SYS_VERSION = "/sys/module/nvidia/version"
@@ -52,6 +53,7 @@ def probe(host: Host) -> DriverFacts:
         modules_loaded=modules,
         device_nodes=_device_nodes(host),
         library_files=_library_files(host),
+        kernel_events=kernel_log.probe(host),
     )
 
 

@@ -6,8 +6,11 @@ import os
 import re
 from importlib.machinery import PathFinder
 
+from msgspec.structs import replace
+
 from gpudoctor.facts.host import Host
 from gpudoctor.facts.model import Absent, DriverFacts, Fact, Gpu, GpuProcess, Known, ProcessKind, Unknown
+from gpudoctor.facts.probes import nvml_health
 from gpudoctor.facts.probes.driver_answers import (
     FLAGS,
     TIMEOUT_SECONDS,
@@ -73,7 +76,7 @@ DRIVER_MODELS = {0: "WDDM", 1: "TCC", 2: "MCDM"}
 def probe(host: Host, timeout: float = TIMEOUT_SECONDS) -> DriverAnswers:
     """Return what NVML tells; timeout in seconds for all of it. Never raises."""
     request = {"nvidia_ml_py_dir": binding_folder()}
-    run = host.run_child(program("ask_nvml"), request, timeout=timeout, flags=FLAGS)
+    run = host.run_child(program("ask_nvml_health", "ask_nvml"), request, timeout=timeout, flags=FLAGS)
     answers = Answers(run, who=WHO, meanings=MEANINGS, started="NVML_SUCCESS", limit=timeout)
     viewer = Viewer(host)
     return DriverAnswers(_driver(answers), tuple(_gpu(answers, number, viewer) for number in answers.gpu_numbers()))
@@ -99,6 +102,7 @@ def _driver(answers: Answers) -> DriverFacts:
         cuda_version=answers.fact("cuda_version", cuda_version_text),
         nvml_version=own_version,
         nvml_device_count=answers.fact("count", as_int),
+        topology=nvml_health.topology(answers),
     )
 
 
@@ -114,7 +118,7 @@ def _gpu(answers: Answers, number: int, viewer: Viewer) -> Gpu:
     if isinstance(handle, dict):
         # The GPU is counted but cannot be asked: each of its facts is unknown for this one reason.
         unknown = Unknown(answers.meaning(handle))
-        return Gpu(**dict.fromkeys(Gpu.__struct_fields__, unknown))
+        return replace(Gpu(**dict.fromkeys(Gpu.__struct_fields__, unknown)), fault=nvml_health.fault(handle, unknown))
 
     def integer(key: str, most: int) -> Fact[int]:
         return answers.fact(prefix + key, lambda value: within(value, most))
@@ -151,6 +155,7 @@ def _gpu(answers: Answers, number: int, viewer: Viewer) -> Gpu:
         persistence=flag("persistence"),
         display_active=flag("display_active"),
         driver_model=_driver_model(answers, prefix + "driver_model"),
+        **nvml_health.of_gpu(answers, prefix),
         processes=_processes(answers, prefix, viewer),
     )
 

@@ -25,6 +25,17 @@ MAKE_INSTANCES = Remedy(
 )
 
 
+def _choose(instances: tuple[str, ...] | None) -> Remedy:
+    """Return how to bring an instance into use: by its UUID where there is one."""
+    if not instances:
+        return MAKE_INSTANCES
+    return Remedy(
+        summary="Name one of the MIG instances by its UUID; CUDA uses one at a time.",
+        commands=(f"export CUDA_VISIBLE_DEVICES={instances[0]}",),
+        applicability=Applicability.SAFE,
+    )
+
+
 @rule(
     Severity.ERROR,
     breaks=Capability.DEVICE_INIT,
@@ -67,7 +78,7 @@ def gpu_exclusive_or_mig(self: Rule, facts: Facts) -> Iterator[Draft]:
                 (f"gpus[{index}].mig", "driver.cuda_init", "driver.cuda_device_count"),
                 variant="mig",
                 confidence=Confidence.LIKELY,
-                remedies=(MAKE_INSTANCES,),
+                remedies=(_choose(gpu.mig_instances.get()),),
             )
     # A virtual GPU without a licence answers the same; that rule says so.
     if told and not yielded and not events(facts, "vgpu-unlicensed"):

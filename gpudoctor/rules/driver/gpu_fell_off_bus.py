@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpudoctor.facts.model import Facts
+from gpudoctor.facts.model import Facts, Unknown
 from gpudoctor.findings import Applicability, Capability, Confidence, Remedy, Severity
+from gpudoctor.rules.observed import working_gpu_devices
 from gpudoctor.rules.python._state import events, seen
 from gpudoctor.rules.registry import Draft, Rule, rule
 
@@ -22,6 +23,7 @@ LOOK_AT_IT = Remedy(
     Severity.ERROR,
     breaks=Capability.KERNEL_DRIVER,
     message="the driver lost the GPU{place}: it no longer answers on the PCI bus",
+    variants={"reset": "the driver says that the GPU{place} needs a reset before it can be used"},
 )
 def gpu_fell_off_bus(self: Rule, facts: Facts) -> Iterator[Draft]:
     """The driver lost the GPU: it does not answer on the PCI bus any more.
@@ -36,12 +38,35 @@ def gpu_fell_off_bus(self: Rule, facts: Facts) -> Iterator[Draft]:
         if event.message == "gpu-lost" or event.parameters.get("xid") == XID_OFF_BUS
     )
     if not told:
-        facts.tensorflow.events.require()
+        yield from _asked(self, facts)
         return
     place = next((event.parameters["pci"] for event in told if "pci" in event.parameters), "")
     yield self.finding(
         seen(told),
+        severity=_weight(facts) if facts.driver.kernel_events.get() else None,
         confidence=Confidence.CERTAIN,
         remedies=(LOOK_AT_IT,),
         place=f" at {place}" if place else "",
     )
+
+
+def _weight(facts: Facts) -> Severity:
+    """Return how bad it is on this machine now: another GPU that works does not mend this one."""
+    return Severity.WARNING if working_gpu_devices(facts) else Severity.ERROR
+
+
+def _asked(self: Rule, facts: Facts) -> Iterator[Draft]:
+    """Find it in what each GPU answers now."""
+    for index, gpu in enumerate(facts.gpus):
+        state = gpu.fault.get()
+        place = gpu.pci_address.get()
+        if state is not None:
+            yield self.finding(
+                (f"gpus[{index}].fault",),
+                variant=None if state == "lost" else "reset",
+                severity=_weight(facts),
+                remedies=(LOOK_AT_IT,),
+                place=f" at {place}" if place else "",
+            )
+    if all(isinstance(gpu.fault, Unknown) for gpu in facts.gpus):
+        facts.tensorflow.events.require()

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from gpudoctor.facts.model import Facts, LogEvent
 from gpudoctor.findings import Applicability, Capability, Confidence, Remedy, Severity
+from gpudoctor.rules.observed import working_gpu_devices
 from gpudoctor.rules.python._state import events, seen
 from gpudoctor.rules.registry import Draft, Rule, rule
 
@@ -54,7 +55,12 @@ SERVICE = Remedy(
     Severity.ERROR,
     breaks=Capability.KERNEL_DRIVER,
     message="the driver reports a fault of the GPU itself{place}: Xid {xid}, {what}",
-    variants={"ecc": "the GPU's memory gave an error that could not be corrected (ECC)"},
+    variants={
+        "ecc": "the GPU's memory gave an error that could not be corrected (ECC)",
+        "worn": "a row of the memory of {gpu} failed and could not be remapped: the memory is worn out",
+        "counted": "the memory of {gpu} gave {count} errors that could not be corrected (ECC) since the driver started",
+        "pending": "memory of {gpu} is to be repaired at its next reset: until then programs may fail on it",
+    },
 )
 def gpu_hardware_fault_xid(self: Rule, facts: Facts) -> Iterator[Draft]:
     """The driver reports an error that points at the card, its memory, its power or its links.
@@ -77,6 +83,51 @@ def gpu_hardware_fault_xid(self: Rule, facts: Facts) -> Iterator[Draft]:
     elif broken:
         yield self.finding(seen(broken), variant="ecc", remedies=(SERVICE,))
     else:
+        yield from _counted(self, facts)
+
+
+RESET = Remedy(
+    summary="Reset the GPU, or restart the machine, when no program uses it: the driver then repairs its memory.",
+    commands=("nvidia-smi -q -d ECC,ROW_REMAPPER,PAGE_RETIREMENT", "sudo nvidia-smi --gpu-reset"),
+    applicability=Applicability.UNSAFE,
+)
+
+
+def _counted(self: Rule, facts: Facts) -> Iterator[Draft]:
+    """Find it in the counters of each GPU."""
+    known = False
+    for index, gpu in enumerate(facts.gpus):
+        name = gpu.name.get() or "the GPU"
+        place = f"gpus[{index}]"
+        count = gpu.ecc_uncorrected.get()
+        pending = [field for field in ("rows_pending", "pages_pending") if getattr(gpu, field).get()]
+        known = known or count is not None or gpu.rows_failed.get() is not None
+        if gpu.rows_failed.get():
+            yield self.finding(
+                (f"{place}.rows_failed",),
+                variant="worn",
+                severity=Severity.WARNING if working_gpu_devices(facts) else None,  # it works for now
+                remedies=(SERVICE,),
+                gpu=name,
+            )
+        elif pending:
+            yield self.finding(
+                (f"{place}.{pending[0]}", f"{place}.ecc_uncorrected"),
+                variant="pending",
+                severity=Severity.WARNING,
+                remedies=(RESET,),
+                gpu=name,
+            )
+        elif count:
+            yield self.finding(
+                (f"{place}.ecc_uncorrected",),
+                variant="counted",
+                severity=Severity.WARNING,
+                remedies=(SERVICE,),
+                gpu=name,
+                count=count,
+            )
+    if not known and facts.driver.kernel_events.get() is None:
         facts.tensorflow.events.require()
 
 

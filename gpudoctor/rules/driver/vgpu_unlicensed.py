@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpudoctor.facts.model import Facts
+from gpudoctor.facts.model import Facts, Unknown
 from gpudoctor.findings import Applicability, Capability, Remedy, Severity
 from gpudoctor.rules.python._state import events, seen
 from gpudoctor.rules.registry import Draft, Rule, rule
@@ -30,7 +30,11 @@ def vgpu_unlicensed(self: Rule, facts: Facts) -> Iterator[Draft]:
     """
     told = events(facts, "vgpu-unlicensed")
     if not told:
-        facts.tensorflow.events.require()
+        for index, gpu in enumerate(facts.gpus):
+            if gpu.licensed.get() is False:
+                yield self.finding((f"gpus[{index}].licensed", f"gpus[{index}].virtualization"), remedies=(LICENSE,))
+        if all(isinstance(gpu.licensed, Unknown) for gpu in facts.gpus):
+            facts.tensorflow.events.require()
         return
     refused = events(facts, "device-busy")
     yield self.finding(

@@ -45,8 +45,9 @@ def imported(facts: Facts) -> bool:
 
 
 def events(facts: Facts, *messages: str) -> tuple[LogEvent, ...]:
-    """Return the log's events of these messages, in the order of the log."""
-    return tuple(event for event in facts.tensorflow.events.get() or () if event.message in messages)
+    """Return the events of these messages in TensorFlow's log, or in a text, and then in the kernel's log."""
+    logs = (facts.tensorflow.events, facts.driver.kernel_events)
+    return tuple(event for log in logs for event in log.get() or () if event.message in messages)
 
 
 def seen(found: tuple[LogEvent, ...]) -> tuple[Evidence, ...]:

@@ -1,0 +1,121 @@
+"""Second part of ask_nvml.py, sent in front of it: memory faults, MIG instances, licences, links, topology.
+
+Only functions that are called with the first part's `Nvml`; whatever a GPU does not answer costs its own answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+
+class Asked:
+    """What the first part's `Nvml` is for this one; no Protocol, since to import typing takes 5 ms."""
+
+    pending: dict[str, object]
+
+    def function(self, name: str) -> Callable[..., object]:
+        """Return the binding's function."""
+        raise NotImplementedError
+
+    def call(self, symbol: str, call: Callable[[], object]) -> object:
+        """Return the call's answer, or what went wrong."""
+        raise NotImplementedError
+
+    def ask(self, key: str, symbol: str, *arguments: object) -> object:
+        """Ask one question and keep the answer under the key."""
+        raise NotImplementedError
+
+
+UNCORRECTED, SINCE_START = 1, 0
+MIG_ON = 1
+VIRTUAL_GPU = 2
+MOST_INSTANCES = 32
+MOST_LINKS = 36
+MOST_IN_TOPOLOGY = 16
+P2P_READ = 0  # the binding's own constant is a tuple by mistake
+HEALTH = {
+    "pages_pending": "nvmlDeviceGetRetiredPagesPendingStatus",
+    "remapped_rows": "nvmlDeviceGetRemappedRows",
+    "virtualization": "nvmlDeviceGetVirtualizationMode",
+    "bar1": "nvmlDeviceGetBAR1MemoryInfo",
+    "numa_node": "nvmlDeviceGetNumaNodeId",
+}
+
+
+def ask_health(nvml: Asked, gpu: int, handle: object) -> None:
+    """Ask one GPU for what is wrong with it, and for what it is a part of."""
+    answers = {key: nvml.ask(f"gpu.{gpu}.{key}", symbol, handle) for key, symbol in HEALTH.items()}
+    nvml.ask(f"gpu.{gpu}.ecc_uncorrected", "nvmlDeviceGetTotalEccErrors", handle, UNCORRECTED, SINCE_START)
+    ask_mig(nvml, gpu, handle)
+    ask_links(nvml, gpu, handle)
+    if answers["virtualization"] == VIRTUAL_GPU:
+        ask_license(nvml, gpu, handle)
+
+
+def ask_mig(nvml: Asked, gpu: int, handle: object) -> None:
+    """Ask for the UUID of each MIG instance: it is what CUDA_VISIBLE_DEVICES takes."""
+    symbol = "nvmlDeviceGetMigMode"
+    mode = nvml.call(symbol, lambda: nvml.function(symbol)(handle))
+    if not isinstance(mode, list) or mode[0] != MIG_ON:
+        return
+    found: list[object] = []
+    name = "nvmlDeviceGetMigDeviceHandleByIndex"
+    for index in range(MOST_INSTANCES):
+        handles: list[object] = []
+        answer = nvml.call(name, lambda i=index, kept=handles: kept.append(nvml.function(name)(handle, i)))  # type: ignore[misc]
+        if not handles:
+            if isinstance(answer, dict) and answer.get("code") not in (2, 6):  # no such index: not an error
+                found = [answer]
+            break
+        uuid = nvml.call("nvmlDeviceGetUUID", lambda one=handles[0]: nvml.function("nvmlDeviceGetUUID")(one))  # type: ignore[misc]
+        found.append(uuid)
+    nvml.pending[f"gpu.{gpu}.mig_instances"] = found
+
+
+def ask_links(nvml: Asked, gpu: int, handle: object) -> None:
+    """Ask which NVLinks are up; a GPU without any says so at the first."""
+    states: list[object] = []
+    symbol = "nvmlDeviceGetNvLinkState"
+    for link in range(MOST_LINKS):
+        answer = nvml.call(symbol, lambda number=link: nvml.function(symbol)(handle, number))  # type: ignore[misc]
+        if not isinstance(answer, int):
+            if not states:
+                nvml.pending[f"gpu.{gpu}.nvlinks"] = answer
+                return
+            break
+        states.append(answer)
+    nvml.pending[f"gpu.{gpu}.nvlinks"] = states
+
+
+def ask_license(nvml: Asked, gpu: int, handle: object) -> None:
+    """Ask whether a virtual GPU is licensed: the state of each feature."""
+
+    def features() -> object:
+        found = nvml.function("nvmlDeviceGetGridLicensableFeatures_v4")(handle)
+        count = min(int(getattr(found, "licensableFeaturesCount", 0)), 3)
+        listed = getattr(found, "gridLicensableFeatures", ())
+        return [[int(listed[i].featureEnabled), int(listed[i].featureState)] for i in range(count)]
+
+    answer = nvml.call("nvmlDeviceGetGridLicensableFeatures_v4", features)
+    nvml.pending[f"gpu.{gpu}.license"] = answer
+
+
+def ask_topology(nvml: Asked, handles: dict[int, object]) -> None:
+    """Ask for each pair of GPUs how far apart they are, and whether one can read the other's memory."""
+    pairs: list[list[object]] = []
+    numbers = sorted(handles)[:MOST_IN_TOPOLOGY]
+    for first in numbers:
+        for second in numbers:
+            if second <= first:
+                continue
+            one, other = handles[first], handles[second]
+            level = nvml.call(
+                "nvmlDeviceGetTopologyCommonAncestor",
+                lambda a=one, b=other: nvml.function("nvmlDeviceGetTopologyCommonAncestor")(a, b),  # type: ignore[misc]
+            )
+            reads = nvml.call(
+                "nvmlDeviceGetP2PStatus",
+                lambda a=one, b=other: nvml.function("nvmlDeviceGetP2PStatus")(a, b, P2P_READ),  # type: ignore[misc]
+            )
+            pairs.append([first, second, level, reads])
+    nvml.pending["topology"] = pairs
