@@ -292,14 +292,15 @@ def test_faults_links_and_topology_of_two_gpus(stand_ins: StandIns) -> None:
         RTX_4090,
         extra={
             **RTX_4090.extra,
-
-                "ecc_uncorrected": 3,
-                "remapped_rows": "0,1,1,0",
-                "pages_pending": 0,
-                "nvlinks": "1,1,0",
-                "distance": 50
-            ,
-            "p2p": 5, "bar1_total": 1 << 28, "virtualization": 1, "numa_node": 1,
+            "ecc_uncorrected": 3,
+            "remapped_rows": "0,1,1,0",
+            "pages_pending": 0,
+            "nvlinks": "1,1,0",
+            "distance": 50,
+            "p2p": 5,
+            "bar1_total": 1 << 28,
+            "virtualization": 1,
+            "numa_node": 1,
         },
     )
     answers = ask(stand_ins, Profile(gpus=(ill, GEFORCE_940M)))
