@@ -124,6 +124,8 @@ class HostFacts(Group, frozen=True, kw_only=True):
     cpu_flags: Fact[tuple[str, ...]] = UNREAD
     cpu_count: Fact[int] = UNREAD
     """Logical processors that this process may use."""
+    cpu_quota: Fact[float] = UNREAD
+    """Processors that the control group grants; absent where it sets no limit."""
     memory_total_bytes: Fact[int] = UNREAD
     memory_limit_bytes: Fact[int] = UNREAD
     """Limit of the control group; absent where there is none."""

@@ -48,6 +48,7 @@ def probe(host: Host) -> HostFacts:
         cpu_model=model,
         cpu_flags=flags,
         cpu_count=_cpu_count(),
+        cpu_quota=_cpu_quota(host),
         memory_total_bytes=_memory(host),
         memory_limit_bytes=_memory_limit(host),
         shm_bytes=_shm(host),
@@ -138,6 +139,24 @@ def _memory_limit(host: Host) -> Fact[int]:
             limited = text.value.isdigit() and int(text.value) < 1 << 60
             return Known(int(text.value), path) if limited else Absent(path)
     return Absent("no memory control group")
+
+
+def _cpu_quota(host: Host) -> Fact[float]:
+    """Return how many processors the control group grants: version 2 writes "200000 100000" for two, or "max ..."."""
+    try:
+        groups = host.read_text("/proc/self/cgroup").splitlines()
+    except OSError as exc:
+        return Unknown(f"/proc/self/cgroup: {exc.strerror or exc}")
+    own = next((line.partition("::")[2] for line in groups if line.startswith("0::")), "").rstrip("/")
+    for path in dict.fromkeys((f"/sys/fs/cgroup{own}/cpu.max", "/sys/fs/cgroup/cpu.max")):
+        text = _text(host, path, 64)
+        if isinstance(text, Known):
+            match = re.fullmatch(r"(\d{1,15}) ([1-9]\d{0,14})", text.value)
+            return Known(int(match[1]) / int(match[2]), path) if match else Absent(path)
+    old = "/sys/fs/cgroup/cpu/cpu.cfs_quota_us"
+    quota, period = _text(host, old, 64), _text(host, "/sys/fs/cgroup/cpu/cpu.cfs_period_us", 64)
+    match = re.fullmatch(r"(\d{1,15}) ([1-9]\d{0,14})", f"{quota.get()} {period.get()}")
+    return Known(int(match[1]) / int(match[2]), old) if match else Absent("no limit of a control group")
 
 
 def _shm(host: Host) -> Fact[int]:

@@ -33,9 +33,25 @@ def require_own_driver(facts: Facts) -> None:
         raise FactUnavailable("the driver is that of Windows, outside WSL")
 
 
+# Kernel driver of a GPU that is set aside for a virtual machine.
+PASSED_THROUGH = "vfio-pci"
+
+
 def has_pci_gpu(facts: Facts) -> bool:
-    """Whether the PCI scan shows an NVIDIA GPU."""
-    return bool(facts.host.pci_gpus.get())
+    """Whether the PCI scan shows an NVIDIA GPU that is this system's, not a virtual machine's."""
+    return any(device.driver != PASSED_THROUGH for device in facts.host.pci_gpus.get() or ())
+
+
+def all_passed_through(facts: Facts) -> bool:
+    """Whether there are NVIDIA GPUs, each set aside for a virtual machine."""
+    return bool(facts.host.pci_gpus.get()) and not has_pci_gpu(facts)
+
+
+def slurm_job_without_gpu(facts: Facts) -> bool:
+    """Whether this is a job of Slurm that was given no GPU."""
+    environment = facts.python.environment.get() or {}
+    gave = ("SLURM_JOB_GPUS", "SLURM_STEP_GPUS", "SLURM_GPUS_ON_NODE", "SLURM_GPUS")
+    return "SLURM_JOB_ID" in environment and not any(environment.get(name) for name in gave)
 
 
 def nouveau_in_the_way(facts: Facts) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from gpudoctor import compat
 from gpudoctor.facts.model import Absent, Api, Facts, Known, PciDevice, Unknown
-from gpudoctor.findings import Capability, Confidence, Severity
+from gpudoctor.findings import Applicability, Capability, Confidence, Remedy, Severity
 from gpudoctor.rules.driver._install import install_driver
 from gpudoctor.rules.driver._state import answers, has_pci_gpu, nouveau_in_the_way, outcome, require_own_driver
 from gpudoctor.rules.observed import seen_gpu_devices as imported_gpu
@@ -23,6 +23,8 @@ from gpudoctor.rules.registry import Draft, Rule, rule
         "this machine has no NVIDIA GPU",
         "tool": "nvidia-smi, which comes with the NVIDIA driver, was not found: the driver is not installed",
         "nvml": "nvidia-smi does not find libnvidia-ml, the driver's own library: the driver is not wholly installed",
+        "not-found": "the NVIDIA driver is installed, and the loader does not find its CUDA library: {file} lies where "
+        "it does not look",
         "libraries": "the NVIDIA kernel module {module} is loaded, but libcuda.so.1, the driver's CUDA library, is not "
         "installed",
     },
@@ -46,6 +48,15 @@ def driver_missing(self: Rule, facts: Facts) -> Iterator[Draft]:
     if outcome(facts.driver.cuda_init.require()) is not Api.NO_LIBRARY:
         return
     module = facts.driver.kernel_module_version
+    there = next((file for file in facts.driver.library_files.get() or () if "libcuda.so" in file), None)
+    if isinstance(module, Known) and there is not None:
+        yield self.finding(
+            ("driver.library_files", "driver.cuda_init", "host.distribution"),
+            variant="not-found",
+            remedies=(_find(there),),
+            file=there,
+        )
+        return
     if isinstance(module, Known):
         yield self.finding(
             ("driver.kernel_module_version", "driver.cuda_init", "driver.library_files"),
@@ -84,6 +95,15 @@ def _from_text(self: Rule, facts: Facts) -> Iterator[Draft]:
         variant="text" if without else "tool" if tool[0].message == "smi-not-found" else "nvml",
         confidence=Confidence.LIKELY,
         remedies=install_driver(facts),
+    )
+
+
+def _find(file: str) -> Remedy:
+    """Return how to let the loader find the driver's library where it lies (NixOS keeps it apart, for one)."""
+    return Remedy(
+        summary="Let the loader find the driver's folder.",
+        commands=(f"export LD_LIBRARY_PATH={file.rpartition('/')[0]}:$LD_LIBRARY_PATH",),
+        applicability=Applicability.SAFE,
     )
 
 

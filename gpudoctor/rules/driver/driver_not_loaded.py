@@ -8,12 +8,15 @@ from gpudoctor.facts.model import Absent, Api, Facts, Known, Unknown
 from gpudoctor.findings import Applicability, Capability, Confidence, Remedy, Severity
 from gpudoctor.rules.driver._state import (
     NVML_DRIVER_NOT_LOADED,
+    PASSED_THROUGH,
+    all_passed_through,
     answers,
     failed_with,
     has_pci_gpu,
     nouveau_in_the_way,
     outcome,
     require_own_driver,
+    slurm_job_without_gpu,
 )
 from gpudoctor.rules.observed import seen_gpu_devices
 from gpudoctor.rules.python._state import events, seen
@@ -65,7 +68,7 @@ def driver_not_loaded(self: Rule, facts: Facts) -> Iterator[Draft]:
     How to fix: load the module, or reboot if the driver or the kernel was just updated. If it does not load, the kernel
     log says why (no module for this kernel, an unsigned module under Secure Boot, another driver on the GPU).
     """
-    if nouveau_in_the_way(facts):
+    if nouveau_in_the_way(facts) or all_passed_through(facts):
         return
     if answers(facts):
         yield from _takes_none(self, facts)
@@ -110,7 +113,6 @@ LOAD_UVM = Remedy(
     commands=("sudo modprobe -r nvidia_uvm && sudo modprobe nvidia_uvm", "sudo reboot"),
     applicability=Applicability.UNSAFE,
 )
-PASSED_THROUGH = "vfio-pci"
 
 
 def _takes_none(self: Rule, facts: Facts) -> Iterator[Draft]:
@@ -121,6 +123,8 @@ def _takes_none(self: Rule, facts: Facts) -> Iterator[Draft]:
     if not isinstance(facts.host.container, Absent) or isinstance(facts.host.wsl, Known):
         return
     own = [device for device in facts.host.pci_gpus.get() or () if device.driver != PASSED_THROUGH]
+    if slurm_job_without_gpu(facts):
+        return
     if not own or facts.driver.nvml_device_count.get() != 0 or facts.driver.cuda_device_count_unmasked.get():
         return
     yield self.finding(
@@ -131,7 +135,14 @@ def _takes_none(self: Rule, facts: Facts) -> Iterator[Draft]:
     )
 
 
-_REFUSED = ("module-not-loaded", "module-build-failed", "legacy-driver-needed", "module-found-no-gpu")
+_REFUSED = (
+    "module-not-loaded",
+    "module-build-failed",
+    "legacy-driver-needed",
+    "module-found-no-gpu",
+    "open-module-needed",
+    "adapter-not-started",
+)
 _NOT_RUNNING = ("kernel-driver-not-running", "module-not-in-list", "smi-no-devices")
 # What explains it better; and the words of a driver that is not even installed.
 _OTHER = ("module-not-signed", "probe-not-called", "nouveau-in-use", "gpu-lost", "smi-not-found")

@@ -33,6 +33,8 @@ _TOOLKIT = (
         "the container engine is not set up for it",
         "host": "the container cannot be given a GPU: the container tool does not reach the host's driver ({detail})",
         "cluster": "the pod gets no GPU: no node has a free one, or the NVIDIA device plugin does not run",
+        "capabilities": "this {container} container was given the GPU for {granted} only: "
+        "NVIDIA_DRIVER_CAPABILITIES does not name compute, so libcuda is left out",
         "none": "the container was started without access to the NVIDIA GPU",
         "lost-text": "the driver answers with an unknown error, as in a container that has lost its access to the GPU",
         "lost": "this {container} container has lost its access to the GPU: the driver answers with an unknown error",
@@ -55,6 +57,7 @@ def no_gpu_in_container(self: Rule, facts: Facts) -> Iterator[Draft]:
         return
     container = facts.host.container.require()
     if answers(facts):
+        yield from _without_compute(self, facts)
         return
     nodes = facts.driver.device_nodes.require()
     if nodes and failed_with(facts.driver.nvml.get(), NVML_UNKNOWN):
@@ -76,6 +79,31 @@ def no_gpu_in_container(self: Rule, facts: Facts) -> Iterator[Draft]:
             remedies=_start(container),
             container=container,
         )  # fmt: skip
+
+
+CAPABILITIES = "NVIDIA_DRIVER_CAPABILITIES"
+
+
+def _without_compute(self: Rule, facts: Facts) -> Iterator[Draft]:
+    """Find a container that was given NVML and not libcuda."""
+    granted = (facts.python.environment.get() or {}).get(CAPABILITIES)
+    if granted is None or {"compute", "all"} & set(granted.replace(" ", "").split(",")):
+        return
+    if outcome(facts.driver.cuda_init.get()) is Api.NO_LIBRARY:
+        yield self.finding(
+            ("host.container", f"python.environment[{CAPABILITIES}]", "driver.cuda_init"),
+            variant="capabilities",
+            remedies=(COMPUTE_TOO,),
+            container=facts.host.container.get() or "",
+            granted=granted or "nothing",
+        )
+
+
+COMPUTE_TOO = Remedy(
+    summary="Start the container with the driver's compute part too.",
+    commands=(f"docker run --gpus all -e {CAPABILITIES}=compute,utility IMAGE COMMAND",),
+    applicability=Applicability.MANUAL,
+)
 
 
 def _start(container: str) -> tuple[Remedy, ...]:
@@ -109,8 +137,19 @@ def _restart(container: str) -> Remedy:
     )
 
 
-_TOOLKIT_MISSING = ("container-no-gpu-support", "container-runtime-unknown", "container-cdi")
-_HOST = ("container-host-driver", "container-device-refused", "apptainer-no-libraries", "container-library-not-there")
+_TOOLKIT_MISSING = (
+    "container-no-gpu-support",
+    "container-runtime-unknown",
+    "container-cdi",
+    "device-plugin-without-driver",
+)
+_HOST = (
+    "container-host-driver",
+    "container-device-refused",
+    "apptainer-no-libraries",
+    "container-library-not-there",
+    "container-tool-failed",
+)
 _WITHOUT = ("container-without-driver", "smi-not-in-container")
 _INSIDE = ("smi-not-found", "no-device-node", "kernel-driver-not-running")
 

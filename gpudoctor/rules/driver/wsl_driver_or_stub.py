@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from gpudoctor.facts.model import Absent, Api, Facts, Known, LibcudaKind, Unknown
@@ -33,6 +34,26 @@ REMOVE_LINUX_DRIVER = Remedy(
 )
 
 
+# NVIDIA's CUDA on WSL User Guide: 5.10.43.3 or newer; the kernels 4.x are those of WSL 1 and of early WSL 2.
+OLDEST_KERNEL = (5, 10, 43)
+UPDATE_WSL = Remedy(
+    summary="Update WSL and let this distribution run under WSL 2 (at a prompt of Windows), then start it again.",
+    commands=("wsl.exe --update", "wsl.exe --list --verbose", "wsl.exe --shutdown"),
+    applicability=Applicability.MANUAL,
+)
+START_WITH_GPU = Remedy(
+    summary="Start the container with the GPU: it is then given the libraries of the Windows driver in place of those "
+    "of its image. Use an image without a driver of its own.",
+    commands=("docker run --gpus all IMAGE COMMAND",),
+    applicability=Applicability.MANUAL,
+)
+
+
+def _kernel_too_old(release: str) -> bool:
+    found = re.match(r"(\d+)\.(\d+)\.(\d+)", release)
+    return found is not None and tuple(map(int, found.groups())) < OLDEST_KERNEL
+
+
 @rule(
     Severity.ERROR,
     breaks=Capability.KERNEL_DRIVER,
@@ -44,6 +65,7 @@ REMOVE_LINUX_DRIVER = Remedy(
         "installed inside WSL, or the driver of Windows has no WSL support",
         "blocked": "Windows refuses WSL the GPU: its NVIDIA driver or WSL itself is too old",
         "cudnn": "cuDNN does not find libcuda.so, which under WSL lies in {folder}",
+        "kernel": "the kernel of WSL, {kernel}, is too old for CUDA: 5.10.43 is the oldest that serves it",
         "stub": "the libcuda that is loaded is a stub of a CUDA toolkit, not the driver's: it cannot start CUDA",
         "not-found": "under WSL, the loader does not find libcuda.so.1, though it is in {folder}",
         "linux-driver": "under WSL, {file} is used in place of the libcuda of the Windows driver in {folder}, and it "
@@ -69,6 +91,11 @@ def wsl_driver_or_stub(self: Rule, facts: Facts) -> Iterator[Draft]:
     # With a variable that hides the GPUs, cuInit says that there is none, whichever libcuda it is.
     if cuda.outcome is Api.OK or driver.cuda_device_count_unmasked.get():
         return
+    if _kernel_too_old(facts.host.wsl.require()):
+        yield self.finding(
+            ("host.wsl", "driver.cuda_init"), variant="kernel", remedies=(UPDATE_WSL,), kernel=facts.host.wsl.require()
+        )
+        return
     there = any(file.startswith(f"{FOLDER}/libcuda.so") for file in driver.library_files.require())
     if outcome(cuda) is Api.NO_LIBRARY:
         yield self.finding(
@@ -83,10 +110,17 @@ def wsl_driver_or_stub(self: Rule, facts: Facts) -> Iterator[Draft]:
         yield self.finding(
             ("host.wsl", "driver.libcuda_file", "driver.libcuda_kind", "driver.cuda_init"),
             variant="linux-driver",
-            remedies=(REMOVE_LINUX_DRIVER,) if driver.libcuda_kind.get() is LibcudaKind.DRIVER else (FIND_IT,),
+            remedies=_in_place_of(facts),
             file=driver.libcuda_file.get() or "another libcuda",
             folder=FOLDER,
         )
+
+
+def _in_place_of(facts: Facts) -> tuple[Remedy, ...]:
+    """Return what brings the right libcuda into use: in a container its packages are the image's business."""
+    if isinstance(facts.host.container, Known):
+        return (START_WITH_GPU,)
+    return (REMOVE_LINUX_DRIVER,) if facts.driver.libcuda_kind.get() is LibcudaKind.DRIVER else (FIND_IT,)
 
 
 NVML_OPERATING_SYSTEM = 17

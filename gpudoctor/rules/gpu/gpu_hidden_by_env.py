@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from gpudoctor.facts.model import Facts, Known
 from gpudoctor.findings import Applicability, Capability, Confidence, Remedy, Severity
-from gpudoctor.rules.driver._state import failed_with
+from gpudoctor.rules.driver._state import failed_with, has_pci_gpu, slurm_job_without_gpu
 from gpudoctor.rules.observed import seen_gpu_devices
 from gpudoctor.rules.python._state import events, seen
 from gpudoctor.rules.registry import Draft, Rule, rule
@@ -20,6 +20,13 @@ UNSET_ON_WINDOWS = Remedy(
 )
 
 
+ASK_SLURM = Remedy(
+    summary="Ask Slurm for a GPU, in the script's header or on the command line; some clusters need a partition too.",
+    commands=("srun --gres=gpu:1 COMMAND", "sinfo -o '%P %G'"),
+    applicability=Applicability.MANUAL,
+)
+
+
 @rule(
     Severity.ERROR,
     breaks=Capability.VISIBLE,
@@ -28,6 +35,7 @@ UNSET_ON_WINDOWS = Remedy(
     variants={
         "perhaps": "the driver is well and offers CUDA no device: mostly CUDA_VISIBLE_DEVICES hides the GPUs, or names "
         "one that does not exist",
+        "slurm": "this job of Slurm was given no GPU, on a node that has some: none was asked for",
         "unset": "CUDA_VISIBLE_DEVICES is empty, which hides every GPU of this machine from CUDA programs",
     },
 )
@@ -40,6 +48,14 @@ def gpu_hidden_by_env(self: Rule, facts: Facts) -> Iterator[Draft]:
     for os.environ["CUDA_VISIBLE_DEVICES"]; under Slurm, ask for a GPU.
     """
     value = (facts.python.environment.get() or {}).get(VARIABLE)
+    if _slurm_gave_none(facts, value):
+        yield self.finding(
+            ("python.environment[SLURM_JOB_ID]", "host.pci_gpus", "driver.cuda_device_count"),
+            variant="slurm",
+            confidence=Confidence.LIKELY,
+            remedies=(ASK_SLURM,),
+        )
+        return
     if value is None and _offers_none(facts):
         yield self.finding(
             ("driver.cuda_init", *seen(events(facts, "versions-agree"))),
@@ -71,6 +87,13 @@ def gpu_hidden_by_env(self: Rule, facts: Facts) -> Iterator[Draft]:
 
 
 NO_DEVICE = 100
+
+
+def _slurm_gave_none(facts: Facts, value: str | None) -> bool:
+    """Whether a job of Slurm has no GPU since none was asked for; the node has some."""
+    if not slurm_job_without_gpu(facts) or facts.driver.cuda_device_count.get() != 0:
+        return False
+    return has_pci_gpu(facts) and (value is None or _hides_all(value))
 
 
 def _hides_all(value: str) -> bool:

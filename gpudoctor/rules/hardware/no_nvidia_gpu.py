@@ -15,6 +15,16 @@ USE_THE_CPU = Remedy(
 )
 
 
+COLAB = Remedy(
+    summary="In Colab's menu choose Runtime > Change runtime type, then a GPU; then run the notebook from the top.",
+    applicability=Applicability.MANUAL,
+)
+
+
+def _in_colab(facts: Facts) -> bool:
+    return any(name.startswith("COLAB_") for name in facts.python.environment.get() or {})
+
+
 @rule(
     Severity.ERROR,
     breaks=Capability.HARDWARE,
@@ -46,5 +56,5 @@ def no_nvidia_gpu(self: Rule, facts: Facts) -> Iterator[Draft]:
     yield self.finding(
         ("host.pci_gpus", "driver.nvml", "driver.cuda_init"),
         confidence=Confidence.LIKELY if loaded else Confidence.CERTAIN,
-        remedies=(USE_THE_CPU,),
+        remedies=(COLAB,) if _in_colab(facts) else (USE_THE_CPU,),
     )
