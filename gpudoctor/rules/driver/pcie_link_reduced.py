@@ -9,8 +9,9 @@ from gpudoctor.findings import Applicability, Capability, Remedy, Severity
 from gpudoctor.rules.gpu._code import is_hidden
 from gpudoctor.rules.registry import Draft, Rule, Scope, rule
 
-# Below this load a link may be at rest: then it says nothing.
-BUSY_PERCENT = 30
+# Below this load, as on a desktop, a link may be at rest: then it says nothing.
+BUSY_PERCENT = 80
+AT_REST = "gpu-idle"
 LOOK = Remedy(
     summary="Watch the link while the GPU works; then reseat the card, try another slot or riser, and look at the "
     "firmware's settings for the slot (lanes shared with a drive, a fixed generation).",
@@ -37,7 +38,8 @@ def pcie_link_reduced(self: Rule, _: Facts, gpu: Gpu) -> Iterator[Draft]:
     load = gpu.utilization_percent.require()
     width, width_max = gpu.pcie_width.require(), gpu.pcie_width_max.require()
     generation, generation_max = gpu.pcie_generation.require(), gpu.pcie_generation_max.require()
-    if load < BUSY_PERCENT or not width or not generation or is_hidden(gpu):
+    at_rest = AT_REST in (gpu.throttle_reasons.get() or ())
+    if load < BUSY_PERCENT or at_rest or not width or not generation or is_hidden(gpu):
         return
     # A generation doubles the speed of a lane. One step less is common and seldom matters.
     lost = (width_max / width) * 2 ** max(0, generation_max - generation)
