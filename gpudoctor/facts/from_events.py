@@ -29,6 +29,7 @@ CONTAINERS = {
     "container-release-too-new": "docker", "container-without-driver": "docker", "container-host-driver": "docker",
     "container-device-refused": "docker", "apptainer-no-libraries": "apptainer", "kubernetes-no-gpu": "kubernetes",
     "smi-not-in-container": "docker", "container-banner": "docker", "container-library-not-there": "docker",
+    "container-tool-failed": "docker", "device-plugin-without-driver": "kubernetes",
 }  # fmt: skip
 IMPLY_A_GPU = ("invalid-ptx", "no-kernel-image", "invalid-kernel-image", "compiled-from-ptx", "cudnn-runtime-too-old")
 SHOW_A_DEVICE = (
@@ -120,6 +121,13 @@ def _library(seen: Seen, event: LogEvent, at: str) -> None:
         seen.note("driver.cuda_init", _no_library(), at)
 
 
+def _host(seen: Seen, event: LogEvent, at: str) -> None:
+    """Tell a container by its name, which Docker makes of twelve hexadecimal digits."""
+    del event
+    if seen.value("host.container") is None:
+        seen.note("host.container", "docker", at)
+
+
 def _opened(seen: Seen, event: LogEvent, at: str) -> None:
     """Take the CUDA release that TensorFlow asks for from the name of the runtime that it opened."""
     library = event.parameters.get("library", "")
@@ -127,7 +135,7 @@ def _opened(seen: Seen, event: LogEvent, at: str) -> None:
     if match is None:
         return
     release = match[1] or f"{match[2][:-1]}.{match[2][-1]}"
-    if release.startswith(("9.", "10.")):
+    if release.startswith(("8.", "9.", "10.")):
         seen.note("tensorflow.built_with_cuda", release, at)
     seen.note("tensorflow.cuda_build", True, at)
 
@@ -145,7 +153,7 @@ def _device(seen: Seen, event: LogEvent, at: str) -> None:
         ordinal=int(index) if index and len(seen.gpus) <= 1 else None,
         at=at,
     )
-    capability = parameters.get("compute_capability")
+    capability = parameters.get("compute_capability") or parameters.get("stated")
     if capability is None and "major" in parameters:
         capability = f"{parameters['major']}.{parameters['minor']}"
     if capability:
@@ -231,7 +239,12 @@ def _hidden(seen: Seen, event: LogEvent, at: str) -> None:
 _HANDLERS: dict[str, Callable[[Seen, LogEvent, str], None]] = {
     "cuinit-failed": _cuinit,
     "library-not-loaded": _library,
+    "library-not-opened": _library,
+    "cuda-library-not-linked": _library,
+    "windows-dll-missing": _library,
+    "reported-host": _host,
     "opened-library": _opened,
+    "opened-library-old": _opened,
     "kernel-library-mismatch": _mismatch,
     "api-mismatch-client": _api_mismatch,
     "api-mismatch-module": _api_mismatch,

@@ -56,7 +56,9 @@ MESSAGES: tuple[Message, ...] = (
         "ignoring-gpu-capability",
         _K.GPU_UNUSABLE,
         ("The minimum required Cuda capability is ",),
-        r"Ignoring visible gpu device \(device: (?P<index>\d+), " + _GPU + r"\)[^\r\n]{0,60}?"
+        r"Ignoring (?:visible )?gpu device \(device: (?P<index>\d+), name: (?P<gpu_name>[^,\r\n]{1,80}), "
+        r"pci bus id: (?P<pci_address>[0-9a-fA-F:.]{4,16})(?:, compute capability: (?P<compute_capability>\d+\.\d+)\)"
+        r"|\) with Cuda compute capability (?P<stated>\d+\.\d+))[^\r\n]{0,60}?"
         r"The minimum required Cuda capability is (?P<minimum>\d+\.\d+)",
         "This build has no code for a GPU of so low a compute capability and leaves it out.",
         "gpu_device.cc",
@@ -285,7 +287,8 @@ MESSAGES: tuple[Message, ...] = (
         "cuda-library-not-linked",
         _K.IMPORT_FAILED,
         ("cannot open shared object file",),
-        r"ImportError: (?P<library>lib(?:" + _CUDA_LIBRARY + r")[\w.]{0,20}): cannot open shared object file",
+        r"(?:ImportError|OSError|loading shared libraries): "
+        r"(?P<library>lib(?:cuda|" + _CUDA_LIBRARY + r")(?=\.so)[\w.]{0,20}): cannot open shared object file",
         "A build that is linked to this CUDA library cannot start without it.",
         "dynamic loader",
         "<1.14",
@@ -320,13 +323,25 @@ MESSAGES: tuple[Message, ...] = (
         (
             "A module that was compiled using NumPy 1.x cannot be run in",
             "_ARRAY_API not found",
-            "numpy.dtype size changed, may indicate binary incompatibility",
+            "_UFUNC_API not found",
+            " size changed, may indicate binary incompatibility",
             "module compiled against API version 0x",
             "module compiled against ABI version 0x",
             "numpy.core.umath failed to import",
             "numpy.core.multiarray failed to import",
+            "numpy._core.umath failed to import",
+            "numpy._core.multiarray failed to import",
+            "Importing the numpy C-extensions failed",
+            " was removed in the NumPy 2.0 release",
+            "No module named 'numpy._core",
+            "No module named 'numpy.core._multiarray_umath'",
         ),
-        "",
+        # As a RuntimeWarning the changed size is harmless.
+        r"A module that was compiled using NumPy 1|_(?:ARRAY|UFUNC)_API not found"
+        r"|ValueError: numpy\.\w{4,12} size changed"
+        r"|module compiled against A[PB]I version 0x|numpy\._?core\.\w{5,10} failed to import"
+        r"|Importing the numpy C-extensions failed|was removed in the NumPy 2\.0 release"
+        r"|No module named 'numpy\.(?:_core|core\._multiarray_umath)",
         "A library was built for another NumPy than the one installed.",
         "NumPy",
     ),
@@ -370,6 +385,8 @@ MESSAGES: tuple[Message, ...] = (
         (
             "cannot import name 'runtime_version' from 'google.protobuf'",
             "cannot import name 'builder' from 'google.protobuf.internal'",
+            "unexpected keyword argument 'serialized_options'",
+            "module 'google.protobuf.descriptor' has no attribute '_internal_create_key'",
         ),
         "",
         "The protobuf package is older than this TensorFlow needs.",
@@ -414,7 +431,25 @@ MESSAGES: tuple[Message, ...] = (
             "Argument(s) not recognized: {'lr'",
             "module 'keras.backend' has no attribute '",
             "module 'keras.api.backend' has no attribute '",
+            "module 'tensorflow.keras.backend' has no attribute '",
             "'Variable' object has no attribute 'ref'",
+            "decay is deprecated in ",
+            "`keras.optimizers.legacy` is not supported in Keras 3",
+            "A KerasTensor cannot be used as input to a TensorFlow function",
+            "The `save_format` argument is deprecated in Keras 3",
+            "Could not locate class 'Functional'",
+            "Could not locate class 'Sequential'",
+            "object has no attribute 'fit_generator'",
+            "object has no attribute 'predict_generator'",
+            "object has no attribute 'evaluate_generator'",
+            "object has no attribute 'predict_classes'",
+            "Keras requires TensorFlow 2.2 or higher",
+            "module 'tensorflow.python.framework.ops' has no attribute '_TensorLike'",
+            "module 'tensorflow' has no attribute 'get_default_graph'",
+            "has no attribute '__internal__'",
+            "module 'tensorflow.compat.v2.__internal__' has no attribute '",
+            "Cannot register 2 metrics with name: /tensorflow/api/keras",
+            "Another metric with the same name already exists",
         ),
         "",
         "Code or a saved model of one Keras generation meets the other: Keras 2 and Keras 3 differ.",
@@ -440,7 +475,13 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "windows-dll-missing",
         _K.IMPORT_FAILED,
-        ("Could not find the DLL(s) '", "Could not find 'cudart64", "Could not find 'cudnn64", "Could not find 'msvcp"),
+        (
+            "Could not find the DLL(s) '",
+            "Could not find 'cudart64",
+            "Could not find 'cudnn64",
+            "Could not find 'msvcp",
+            "Could not find 'nvcuda",
+        ),
         r"Could not find (?:the DLL\(s\) )?'(?P<library>[^'\r\n]{1,120})'",
         "A Windows library is not on the path: of the Visual C++ runtime, or of CUDA.",
         "self_check.py",
@@ -506,8 +547,12 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "tensorboard-missing",
         _K.USAGE,
-        ("TensorBoard is not installed, missing implementation for",),
-        r"TensorBoard is not installed, missing implementation for (?P<function>[\w.]{1,60})",
+        (
+            "TensorBoard is not installed, missing implementation for",
+            "TensorBoard callback requires the `tensorboard`",
+        ),
+        r"TensorBoard is not installed, missing implementation for (?P<function>[\w.]{1,60})"
+        r"|TensorBoard callback requires",
         "Summaries and the callback of that name need the package tensorboard.",
         "tb_summary.py",
         ">=2.21",

@@ -8,6 +8,27 @@ _K = EventKind
 
 ROWS = (
     Message(
+        "library-not-opened",
+        _K.GPU_UNUSABLE,
+        ("open CUDA library ", "could not dlopen DSO: "),
+        r"Couldn[^\r\n]{1,4}t open CUDA library (?P<library>[\w-]{3,40}\.(?:so(?:\.\d{1,3}){0,3}|dll|dylib))"
+        r"|could not dlopen DSO: (?P<object>lib(?!cuda\.)[\w-]{3,40}\.so(?:\.\d{1,3}){0,3})",
+        "The named library was not found on the loader's path.",
+        "dso_loader.cc",
+        "<1.14",
+        example="Couldn't open CUDA library libcudnn.so.5. LD_LIBRARY_PATH: /usr/local/cuda-8.0/lib64",
+    ),
+    Message(
+        "opened-library-old",
+        _K.GPU_USED,
+        ("uccessfully opened CUDA library ",),
+        r"uccessfully opened CUDA library (?P<library>[\w-]{3,40}\.(?:so(?:\.\d{1,3}){0,3}|dll|dylib)) locally",
+        "A CUDA library was found and loaded.",
+        "dso_loader.cc",
+        "<1.5",
+        example="dso_loader.cc:135] successfully opened CUDA library libcublas.so.8.0 locally",
+    ),
+    Message(
         "libdevice-not-found",
         _K.OPERATION_FAILED,
         ("libdevice not found at ", "an't find libdevice directory", "libdevice is required by this HLO module"),

@@ -8,6 +8,111 @@ _K = EventKind
 
 ROWS = (
     Message(
+        "protobuf-too-new",
+        _K.IMPORT_FAILED,
+        (
+            "'MessageFactory' object has no attribute 'GetPrototype'",
+            "Protocol Buffer runtime library, but the installed version",
+            "of the Protocol Buffer runtime library",
+            "Couldn't build proto file into descriptor pool",
+        ),
+        "",
+        "The protobuf package is of another generation than this TensorFlow, or a library beside it, was made for.",
+        "protobuf",
+        example="AttributeError: 'MessageFactory' object has no attribute 'GetPrototype'",
+    ),
+    Message(
+        "numpy-symbolic",
+        _K.IMPORT_FAILED,
+        ("Cannot convert a symbolic Tensor (", "Cannot convert a symbolic tf.Tensor ("),
+        r"Cannot convert a symbolic (?:tf\.)?Tensor \((?i:[\w/]{0,80}?(?:lstm|gru|rnn|bidirectional)[\w/]{0,80}?)"
+        r"strided_slice[\w/:]{0,20}\) to a numpy array",
+        "NumPy 1.20 and newer break recurrent layers of TensorFlow up to 2.4.",
+        "TensorFlow",
+        "<2.5",
+        example="NotImplementedError: Cannot convert a symbolic Tensor (lstm_1/strided_slice:0) to a numpy array.",
+    ),
+    Message(
+        "installer-no-wheel",
+        _K.USAGE,
+        (
+            "Unable to find installation candidates for tensorflow",
+            "doesn't have a source distribution or wheel for the current platform",
+            "no wheels with a matching ",
+            "has no wheels with a matching ",
+            "] only has wheels with the following ",
+            "not compatible with some of the required packages Python requirement",
+        ),
+        r"Unable to find installation candidates for (?P<package>tensorflow[\w-]{0,30})"
+        r"(?: \((?P<release>[\w.]{1,20})\))?"
+        r"|`tensorflow[^`\r\n]{0,80}` can't be installed because it doesn't have a source distribution or wheel"
+        r"|tensorflow[^\r\n]{0,80}ha(?:s|ve) no wheels with a matching"
+        r"|not compatible with some of the required packages Python requirement",
+        "No release of it that is asked for has a wheel for this Python and platform.",
+        "uv, poetry",
+        example="error: Distribution `tensorflow==2.14.0 @ registry` can't be installed because it doesn't have a "
+        "source distribution or wheel for the current platform",
+    ),
+    Message(
+        "tensorflow-mixed",
+        _K.IMPORT_FAILED,
+        (
+            "' from 'tensorflow",
+            "No module named 'tensorflow_core",
+            "No module named 'tensorflow.python.tools",
+            "No module named 'tensorflow.python.framework",
+            "No module named 'tensorflow.python'",
+            "No module named 'tensorflow.compat'",
+            "attrs['keras_version'].decode(",
+            "model_config.decode('utf-8')",
+        ),
+        r"' from 'tensorflow' \((?:unknown location)|"
+        r"' from 'tensorflow(?:_core)?\.(?!keras|python\.keras|compat\.v2|python\.eager\.context|python\.trackable"
+        r"|python\.training\.tracking)[\w.]{1,60}'"
+        r"|No module named 'tensorflow(?:_core|\.compat|\.python(?!\.keras))"
+        r"|attrs\['keras_version'\]\.decode\(|model_config\.decode\('utf-8'\)",
+        "Parts of TensorFlow, or what it is installed with, are of different versions.",
+        "Python",
+        example="ImportError: cannot import name 'tf2' from 'tensorflow.python' (/venv/tensorflow/python/__init__.py)",
+    ),
+    Message(
+        "keras-of-another",
+        _K.USAGE,
+        ("' from 'tensorflow.compat.v2", "' from 'tensorflow.python.eager.context'", "' from 'tensorflow.python.tra"),
+        r"' from 'tensorflow\.(?:compat\.v2[\w.]{0,40}|python\.eager\.context|python\.trackable[\w.]{0,40}"
+        r"|python\.training\.tracking[\w.]{0,40})'",
+        "The package keras asks TensorFlow for what it does not have: the two are of different versions.",
+        "Python",
+        example="ImportError: cannot import name 'dtensor' from 'tensorflow.compat.v2.experimental' (/venv/x.py)",
+    ),
+    Message(
+        "horovod-check-build",
+        _K.USAGE,
+        ("[ ] TensorFlow", "[ ] NCCL"),
+        r"\[ \] (?P<part>TensorFlow|NCCL)(?![\w-])",
+        "Horovod was built without this part.",
+        "horovodrun --check-build",
+        example="    [ ] NCCL",
+    ),
+    Message(
+        "no-kernel-registered",
+        _K.USAGE,
+        ("No OpKernel was registered to support Op '", "ould not find device for node: ", "find valid device for node"),
+        r"No OpKernel was registered to support Op '(?P<op>\w{1,60})'|ould not find (?:valid )?device for node",
+        "An operation has no kernel for any device that is there.",
+        "kernel lookup, placer.cc",
+        example="InvalidArgumentError: No OpKernel was registered to support Op 'CudnnRNN' used by {{node rnn}}",
+    ),
+    Message(
+        "cpu-layout",
+        _K.USAGE,
+        ("only supports the NHWC tensor format on the CPU", "only supports NHWC on device type CPU"),
+        "",
+        "A model in the layout of GPUs runs on the CPU.",
+        "conv_ops.cc",
+        example="The Conv2D op currently only supports the NHWC tensor format on the CPU.",
+    ),
+    Message(
         "pip-python-refused",
         _K.USAGE,
         ("requires a different Python: ", " Requires-Python "),
@@ -63,8 +168,13 @@ ROWS = (
     Message(
         "tensorflow-shadowed",
         _K.USAGE,
-        ("partially initialized module 'tensorflow'", "partially initialized module 'keras'"),
-        r"partially initialized module '(?P<module>tensorflow|keras)'",
+        (
+            "partially initialized module 'tensorflow'",
+            "partially initialized module 'keras'",
+            "'tensorflow' is not a package",
+            "'keras' is not a package",
+        ),
+        r"partially initialized module '(?P<module>tensorflow|keras)'|'(?P<file>tensorflow|keras)' is not a package",
         "A file of the user's own bears the name of the package and is imported in its place.",
         "Python",
         example="AttributeError: partially initialized module 'tensorflow' has no attribute 'constant' "

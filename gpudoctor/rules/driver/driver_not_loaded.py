@@ -143,7 +143,7 @@ _REFUSED = (
     "open-module-needed",
     "adapter-not-started",
 )
-_NOT_RUNNING = ("kernel-driver-not-running", "module-not-in-list", "smi-no-devices")
+_NOT_RUNNING = ("kernel-driver-not-running", "module-not-in-list", "smi-no-devices", "no-device-node")
 # What explains it better; and the words of a driver that is not even installed.
 _OTHER = ("module-not-signed", "probe-not-called", "nouveau-in-use", "gpu-lost", "smi-not-found")
 

@@ -14,11 +14,17 @@ from gpudoctor.rules.gpu._code import platform_of
 from gpudoctor.rules.python._state import events
 
 CUDNN = "cudnn"
-NAMED = ("library-not-loaded", "library-not-found", "cuda-library-not-linked")
+NAMED = (
+    "library-not-loaded",
+    "library-not-opened",
+    "library-not-found",
+    "cuda-library-not-linked",
+    "windows-dll-missing",
+)
 RUNTIME_WHEEL = re.compile(r"nvidia-cuda-runtime(-cu\d+)?(?![\w-])")
 CUDNN_WHEEL = re.compile(r"nvidia-cudnn-cu\d+(?![\w-])")
 LOWEST = re.compile(r"(?:==|>=)(\d+\.\d+)")
-NO_GPU_LIBRARY = re.compile(r"libcuda\.so|libnvinfer|libcudnn_")
+NO_GPU_LIBRARY = re.compile(r"libcuda\.so|libnvinfer|libcudnn_|nvcuda|msvcp|vcruntime|concrt")
 
 
 class Need(Struct, frozen=True):
@@ -174,7 +180,7 @@ def _no_runtime(facts: Facts) -> tuple[LogEvent, ...]:
 
 
 def _of_names(named: tuple[LogEvent, ...]) -> tuple[Need, ...]:
-    sonames = dict.fromkeys(event.parameters.get("library", "") for event in named)
+    sonames = dict.fromkeys(event.parameters.get("library") or event.parameters.get("object", "") for event in named)
     return tuple(
         Need(match[1], soname)
         for soname in sonames

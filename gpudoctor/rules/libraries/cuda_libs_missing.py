@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpudoctor.facts.model import Facts
+from gpudoctor.facts.model import Facts, Known
 from gpudoctor.findings import Capability, Confidence, Severity
 from gpudoctor.rules.libraries._remedies import bring_libraries, lead_loader
 from gpudoctor.rules.libraries._stack import Lack, folder_of, lack, listed, needs, shown
+from gpudoctor.rules.libraries._unsaid import nothing_else_explains
 from gpudoctor.rules.python._state import seen
 from gpudoctor.rules.registry import Draft, Rule, rule
 
@@ -21,6 +22,8 @@ from gpudoctor.rules.registry import Draft, Rule, rule
         "elsewhere": "TensorFlow {version} does not find {names}: the loader does not look in {folders}",
         "log": "TensorFlow could not load {names}",
         "unnamed": "TensorFlow could not load at least one of its CUDA libraries, and its log does not name it",
+        "unsaid": "TensorFlow {version} lists no GPU, and driver, GPU and wheel are well: mostly its CUDA libraries "
+        "are not found",
         "cudart": "TensorFlow could not load the CUDA runtime library (libcudart)",
     },
 )
@@ -32,6 +35,15 @@ def cuda_libs_missing(self: Rule, facts: Facts) -> Iterator[Draft]:
     How to fix: install them beside TensorFlow (the extra and-cuda, from 2.14 on), or lead the loader to where they are.
     """
     if facts.tensorflow.cuda_build.get() is False:
+        return
+    if not isinstance(facts.libraries.found, Known) and nothing_else_explains(facts):
+        yield self.finding(
+            ("tensorflow.devices", "tensorflow.version", "tensorflow.built_with_cuda", "driver.version"),
+            variant="unsaid",
+            confidence=Confidence.POSSIBLE,
+            remedies=bring_libraries(facts),
+            version=facts.tensorflow.version.get() or "",
+        )
         return
     found = lack(facts)
     if found is None or found.other_cuda is not None or (found.needs and not found.cuda):

@@ -90,6 +90,12 @@ def _from_log(self: Rule, facts: Facts) -> Iterator[Draft]:
             found=told_by.get("found", "another version"),
         )
         return
+    unticked = events(facts, "horovod-check-build")
+    parts = {event.parameters.get("part") for event in unticked}
+    if "TensorFlow" in parts:
+        yield self.finding(seen(unticked), variant="log", remedies=_rebuild(facts), extension="TensorFlow")
+        return
+    without += unticked
     if without:
         yield self.finding(seen(without), variant="no-nccl", remedies=_rebuild(facts))
         return

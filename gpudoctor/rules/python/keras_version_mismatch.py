@@ -30,15 +30,15 @@ KERAS_3 = "3.0"
 FIRST_WITH_KERAS_APART = "2.6"
 LEGACY = "TF_USE_LEGACY_KERAS"
 # Messages of a program, or of a saved model, that was written for another Keras than the one that is there.
-OTHER_GENERATION = ("keras-generations", "keras-arguments", "keras-import-name", "keras-saved-model")
-# Modules of one Keras generation that the other does not have.
-OF_ONE_GENERATION = (
-    "keras.engine",
-    "keras.wrappers",
-    "keras.api",
-    "keras.src",
-    "tensorflow.keras.wrappers",
+OTHER_GENERATION = (
+    "keras-generations",
+    "keras-arguments",
+    "keras-import-name",
+    "keras-saved-model",
+    "keras-of-another",
 )
+# Where a part of Keras is not there, it is of another version than the program or TensorFlow was written for.
+PARTS = ("keras.", "tensorflow.keras.", "tensorflow.python.keras")
 
 
 Sources = tuple[str | Evidence, ...]
@@ -151,7 +151,7 @@ def _from_log(self: Rule, facts: Facts) -> Iterator[Draft]:
             (*seen(wanted), "tensorflow.version"), variant="wanted", remedies=_tf_keras(facts), version=own
         )
         return
-    other = events(facts, *OTHER_GENERATION) + _missing(facts, *OF_ONE_GENERATION)
+    other = events(facts, *OTHER_GENERATION) + _parts_missing(facts)
     if other:
         remedies = () if version and older(version, FIRST_WITH_KERAS_3) else _tf_keras(facts)
         yield self.finding(
@@ -178,6 +178,11 @@ def _missing(facts: Facts, *modules: str) -> tuple[LogEvent, ...]:
         for event in events(facts, "no-module")
         if any(f"{event.parameters.get('module', '')}.".startswith(f"{module}.") for module in modules)
     )
+
+
+def _parts_missing(facts: Facts) -> tuple[LogEvent, ...]:
+    """Return the events that tell that a part of Keras is not there."""
+    return tuple(event for event in events(facts, "no-module") if event.parameters.get("module", "").startswith(PARTS))
 
 
 def _keras(facts: Facts, requirement: str) -> tuple[Remedy, ...]:

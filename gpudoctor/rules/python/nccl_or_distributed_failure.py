@@ -42,7 +42,9 @@ def nccl_or_distributed_failure(self: Rule, facts: Facts) -> Iterator[Draft]:
     How to fix: for NCCL set NCCL_DEBUG=INFO and see which transport fails; a container needs --ipc=host or a larger
     --shm-size. For a cluster: the same TF_CONFIG on all hosts but for the task, addresses and ports that are open.
     """
-    nccl = events(facts, "nccl-error")
+    nccl = events(facts, "nccl-error") + tuple(
+        e for e in events(facts, "no-kernel-registered") if e.parameters.get("op", "").startswith("Nccl")
+    )
     if nccl:
         error = nccl[0].parameters.get("error", "an unknown error")
         yield self.finding((*seen(nccl), "host.shm_bytes"), remedies=(SHOW_NCCL,), error=error)

@@ -74,7 +74,12 @@ def numpy_abi_mismatch(self: Rule, facts: Facts) -> Iterator[Draft]:
 
 def _printed(facts: Facts, *, suspect: bool) -> tuple[LogEvent, ...]:
     """Return what a failed import printed. suspect: this NumPy may not fit; else bfloat16 tells nothing of it."""
-    names = ("numpy-abi", "numpy-attribute-removed", *(("bfloat16-not-converted",) if suspect else ()))
+    names = (
+        "numpy-abi",
+        "numpy-attribute-removed",
+        "numpy-symbolic",
+        *(("bfloat16-not-converted",) if suspect else ()),
+    )
     return events(facts, *names)
 
 

@@ -88,12 +88,12 @@ def _need(facts: Facts, version: str, protobuf: str, declared: Conflict | None) 
 
 def _from_log(self: Rule, facts: Facts) -> Draft | None:
     """Return the finding for what a failed import printed."""
-    found = events(facts, "protobuf-descriptors", "protobuf-generated-code", "protobuf-too-old")
+    found = events(facts, "protobuf-descriptors", "protobuf-generated-code", "protobuf-too-old", "protobuf-too-new")
     if not found:
         return None
     protobuf, version = package(facts, "protobuf"), facts.tensorflow.version.get()
     have = protobuf.version if protobuf else found[0].parameters.get("runtime")
-    new = found[0].message == "protobuf-descriptors"
+    new = found[0].message in ("protobuf-descriptors", "protobuf-too-new")
     generated = found[0].parameters.get("generated")
     otherwise = "protobuf<3.20" if new else f"protobuf>={generated or FIRST_THAT_CHECKS}"
     own = isinstance(facts.tensorflow.version, Known)

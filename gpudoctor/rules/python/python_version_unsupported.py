@@ -103,7 +103,7 @@ def _held_back(self: Rule, facts: Facts, own: str, platform: str) -> Iterator[Dr
 
 def _from_log(self: Rule, facts: Facts) -> Iterator[Draft]:
     """Find what pip printed. Without a way to the index it prints the same."""
-    refused = events(facts, "pip-python-refused", "wheel-not-supported", "conda-python-refused")
+    refused = events(facts, "pip-python-refused", "wheel-not-supported", "conda-python-refused", "installer-no-wheel")
     if refused and not imported(facts):
         parameters = refused[-1].parameters
         yield self.finding(

@@ -22,7 +22,9 @@ def tensorboard_missing_for_callback(self: Rule, facts: Facts) -> Iterator[Draft
     and the training ends at the first summary with TBNotInstalledError.
     How to fix: install tensorboard, or leave the callback out.
     """
-    logged = events(facts, "tensorboard-missing")
+    logged = events(facts, "tensorboard-missing") or tuple(
+        event for event in events(facts, "no-module") if event.parameters.get("module") == "tensorboard"
+    )
     if logged:
         remedies = install(facts, "tensorboard", "Install TensorBoard.", of="tensorflow")
         function = logged[0].parameters.get("function", "tf.summary")

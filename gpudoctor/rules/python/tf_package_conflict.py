@@ -36,6 +36,7 @@ REMAINS = ("hollow", "files-missing")
         "hidden-log": "a file of your own bears the name of the package {name}, and is imported in its place",
         "hollow-log": "what is imported as tensorflow is no whole TensorFlow: remains of one, or a file or folder "
         "of that name",
+        "mixed-log": "parts of TensorFlow, or packages that it works with, are of different versions",
         "remains": "TensorFlow is half removed: {path}",
         "leftover": "pip left remains of a package that it could not remove: {path}",
         "missing": "{package} {version} requires {name}, which is not installed",
@@ -189,7 +190,7 @@ def _from_log(self: Rule, facts: Facts) -> Iterator[Draft]:
     """Find what pip's resolver printed, and what Python says of a package that is none."""
     shadowed, hollow = events(facts, "tensorflow-shadowed"), events(facts, "tensorflow-hollow")
     if shadowed:
-        name = shadowed[0].parameters.get("module", "tensorflow")
+        name = shadowed[0].parameters.get("module") or shadowed[0].parameters.get("file", "tensorflow")
         yield self.finding(seen(shadowed), variant="hidden-log", remedies=(RENAME,), name=name)
     elif hollow:
         yield self.finding(
@@ -197,6 +198,13 @@ def _from_log(self: Rule, facts: Facts) -> Iterator[Draft]:
             variant="hollow-log",
             confidence=Confidence.LIKELY,
             remedies=_again.once(facts, ("tensorflow",), None),
+        )
+    elif mixed := events(facts, "tensorflow-mixed"):
+        yield self.finding(
+            seen(mixed),
+            variant="mixed-log",
+            confidence=Confidence.LIKELY,
+            remedies=_again.once(facts, ("tensorflow",), facts.tensorflow.version.get()),
         )
     impossible = [
         event

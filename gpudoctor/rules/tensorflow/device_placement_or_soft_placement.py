@@ -40,7 +40,9 @@ def device_placement_or_soft_placement(self: Rule, facts: Facts) -> Iterator[Dra
     GPU, the reason why TensorFlow does not list it is the cause.
     """
     facts.tensorflow.events.require()
-    found = events(facts, "placement-failed", "device-unknown")
+    found = events(facts, "placement-failed", "device-unknown", "cpu-layout")
+    without = events(facts, "no-kernel-registered")
+    found += tuple(event for event in without if not event.parameters.get("op", "").startswith("Nccl"))
     if found:
         device = found[0].parameters.get("device") or "a device"
         yield self.finding((*seen(found), "tensorflow.devices"), remedies=(SOFT,), device=_short(device))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpudoctor.facts.model import Absent, Facts, FactUnavailable, RunOutcome
+from gpudoctor.facts.model import Absent, Facts, FactUnavailable, LogEvent, RunOutcome
 from gpudoctor.findings import Applicability, Capability, Remedy, Severity
 from gpudoctor.rules.python._state import events, failed_import, imported, seen
 from gpudoctor.rules.registry import Draft, Rule, rule
@@ -43,6 +43,7 @@ _EXPLAINED = (
         "hang": "`import tensorflow` hangs: it {detail}",
         "exit": "`import tensorflow` ends the interpreter: it {detail}",
         "log": "TensorFlow's native library did not load",
+        "tf1": "the program is written for TensorFlow 1 and meets TensorFlow 2, which does not have what it asks for",
     },
 )
 def tensorflow_import_fails(self: Rule, facts: Facts) -> Iterator[Draft]:
@@ -59,6 +60,9 @@ def tensorflow_import_fails(self: Rule, facts: Facts) -> Iterator[Draft]:
         if not events(facts, *_SAID_ELSEWHERE):
             yield self.finding(seen(logged), variant="log", remedies=_clean(facts))
         return
+    if run is None and (old := _written_for_1(facts)):
+        yield self.finding((*seen(old), "tensorflow.version"), variant="tf1", remedies=(UPGRADE_CODE,))
+        return
     facts.tensorflow.run.require()
     if run is None:
         return
@@ -71,6 +75,29 @@ def tensorflow_import_fails(self: Rule, facts: Facts) -> Iterator[Draft]:
         variant=_WORDINGS[run.outcome],
         remedies=_clean(facts),
         detail=run.detail or "no reason was given",
+    )
+
+
+UPGRADE_CODE = Remedy(
+    summary="Convert the program, or put `import tensorflow.compat.v1 as tf; tf.disable_v2_behavior()` in place of its "
+    "import. What used tf.contrib needs TensorFlow 1, or the packages that took its place (tf_slim, "
+    "tensorflow-addons).",
+    commands=("tf_upgrade_v2 --intree OLD --outtree NEW",),
+    applicability=Applicability.MANUAL,
+)
+
+
+def _written_for_1(facts: Facts) -> tuple[LogEvent, ...]:
+    """Return the events that tell of a program for TensorFlow 1, where nothing else that is printed is at fault."""
+    parts = ("tensorflow.contrib", "tensorflow.examples")
+    old = events(facts, "tensorflow-1-code") + tuple(
+        event for event in events(facts, "no-module") if event.parameters.get("module", "").startswith(parts)
+    )
+    others = [event for event in facts.tensorflow.events.get() or () if event not in old]
+    return (
+        old
+        if all(event.message in ("listed-device", "onednn-notice", "cpu-features-notice") for event in others)
+        else ()
     )
 
 

@@ -1,0 +1,60 @@
+"""A text that lists no GPU although the driver is well, and gives no reason."""
+
+from __future__ import annotations
+
+from gpudoctor import compat
+from gpudoctor.facts.model import Api, Facts, FactUnavailable, Known, Unknown
+from gpudoctor.rules.driver._install import os_of
+from gpudoctor.rules.driver._state import outcome
+from gpudoctor.rules.gpu._code import RUNS, gpu_code
+from gpudoctor.rules.libraries._stack import cuda_of
+
+# Events that give no reason for a GPU that is not listed.
+NO_REASON = ("listed-device", "onednn-notice", "cpu-features-notice", "absl-before-start", "nvcc-release",
+             "library-file", "nvml-library-version", "numa-node", "factory-registered-twice", "tensorrt-not-loaded",
+             "computation-placer-twice", "kernel-without-numa", "cpu-frequency", "xla-service")  # fmt: skip
+
+
+def nothing_else_explains(facts: Facts) -> bool:
+    """Whether TensorFlow lists no GPU, and driver, GPU, wheel and environment are all seen to be well.
+
+    Then what remains is what TensorFlow loads: it does so without a word where its messages are turned off.
+    """
+    if not isinstance(facts.tensorflow.run, Unknown):
+        return False  # it was started, here or in the text: what came of that tells more
+    listed = facts.tensorflow.devices.get()
+    if listed is None or any(device.kind == "GPU" for device in listed):
+        return False
+    if not isinstance(facts.tensorflow.built_with_cuda, Known) or isinstance(facts.host.container, Known):
+        return False
+    told = [event.message for event in facts.tensorflow.events.get() or () if event.message not in NO_REASON]
+    return not told and _driver_is_well(facts) and _gpus_are_served(facts) and not _settled(facts)
+
+
+def _driver_is_well(facts: Facts) -> bool:
+    driver = facts.driver
+    failed = (outcome(driver.nvml.get()), outcome(driver.cuda_init.get()))
+    if Api.ERROR in failed or Api.NO_LIBRARY in failed or not isinstance(driver.version, Known):
+        return False
+    try:
+        need = compat.min_driver_for_cuda(cuda_of(facts), os_of(facts))
+        return compat.version(driver.version.value) >= compat.version(need.minimum)
+    except FactUnavailable:
+        return False
+
+
+def _gpus_are_served(facts: Facts) -> bool:
+    """Whether the wheel has code for each GPU that the text names."""
+    try:
+        return all(gpu_code(facts, gpu).code in RUNS for gpu in facts.gpus)
+    except FactUnavailable:
+        return True
+
+
+def _settled(facts: Facts) -> bool:
+    """Whether the environment hides the GPUs, or holds the libraries."""
+    if "CUDA_VISIBLE_DEVICES" in (facts.python.environment.get() or {}):
+        return True
+    if any(item.name in ("tensorflow", "cudatoolkit") for item in facts.python.conda_packages.get() or ()):
+        return True
+    return any(item.name.startswith("nvidia-cudnn-cu") for item in facts.python.packages.get() or ())
