@@ -32,7 +32,8 @@ def training_facts(reader: TextReader, facts: TrainingFacts) -> TrainingFacts:
             changes["runs"] = Known(told, runs[0].last_at)
     loads = seen.samples.get("gpu-load", [])
     enough = len(loads) >= READINGS or (loads and ("gpu-load-said" in seen.hints or _in_use(reader)))
-    if "training" in seen.hints and enough:
+    said = "gpu-load-said" in seen.hints and "training-said" in seen.hints
+    if ("training" in seen.hints or said) and enough:
         changes["gpu_utilization_percent"] = Known(
             round(sum(loads) / len(loads), 1), f"{len(loads)} readings in the text"
         )

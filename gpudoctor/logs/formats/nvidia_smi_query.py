@@ -39,6 +39,12 @@ class Reader:
             self._margin = match[1]
             self._gpu, self._section = seen.gpu(address=match[2], at=at), ""
             return
+        if (
+            self._gpu is None
+            and "Clocks " in text
+            and (match := compiled(r"(\s{0,40}?)\s{0,4}Clocks (?:Throttle|Event) Reasons\s{0,4}\Z").match(text))
+        ):  # a part of the output, without its head
+            self._margin, self._gpu = match[1], seen.gpu(ordinal=0, at=at)
         if self._gpu is None and "ersion" not in text:
             return
         text = text.removeprefix(self._margin)

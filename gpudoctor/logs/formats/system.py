@@ -35,7 +35,7 @@ _IDS = {"ubuntu": "ubuntu", "debian": "debian", "fedora": "fedora", "centos": "c
 _SIGNS = (
     ("windows", ("\\Users\\", "C:\\", ".dll", "Microsoft Windows", "Windows-10-", "Windows-11-", "PS C:")),
     ("linux", (".so.", "/usr/lib", "/home/", "/lib64", "/usr/local/", "GNU/Linux", "x86_64-linux-gnu", "/dev/nvidia")),
-    ("macos", ("Darwin ", "darwin", "macOS", "/Users/", "tensorflow-metal", "tensorflow-macos", "Apple M")),
+    ("macos", ("Darwin ", "darwin", "macOS", "/Users/", "tensorflow-metal", "tensorflow-macos", "Apple M", "MacBook")),
 )
 
 
@@ -48,8 +48,9 @@ class Reader:
 
     def line(self, text: str, at: str, seen: Seen) -> None:
         """Take a line."""
+        plain = text.replace("/c/Users/", "/") if "/c/Users/" in text else text  # Windows's, seen from Linux
         for system, signs in _SIGNS:
-            if system not in seen.hints and any(sign in text for sign in signs):
+            if system not in seen.hints and any(sign in plain for sign in signs):
                 seen.hint(system, at)
         if "-packages" in text and (match := compiled(_FOLDER).search(text)):
             seen.hints.setdefault("python-folder", f"{match[1] or match[2]}.{match[3]}\n{at}")

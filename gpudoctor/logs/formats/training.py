@@ -41,12 +41,23 @@ _TQDM = (
     r"(?<![\d/])(?P<done>\d{1,9})/(?P<all>\d{1,9}) \[[\d:]{4,12}<[\d:?]{1,12}, {1,3}"
     r"(?P<value>\d{1,6}(?:\.\d{1,3})?)s/it"
 )
+_CARD = r"(?:gpus?|rtx \d{4}(?: ?ti)?|gtx ?\d{3,4}(?: ?ti)?|tesla \w{2,4}|titan \w{1,3})"
 _SAID_LOAD = (
-    r"(?i:gpu[- ]?(?:is )?(?:only )?(?:util\w{0,8}|usage|load)\b[^\d%\r\n]{0,32}(?P<after>\d{1,3})(?:\.\d{1,2})?\s?%"
-    r"|(?P<before>\d{1,3})(?:\.\d{1,2})?\s?% (?:of (?:the|my|its) )?gpu\b(?![- ]?mem))"
+    r"(?i:\b" + _CARD + r"\b(?: \([^)\r\n]{1,40}\))?"
+    r"(?!(?:(?!%)[^\r\n]){0,40}?(?:mem|ram\b|faster|slower|temp|fan|power))"
+    r"[^\d%\r\n]{0,40}(?P<after>\d{1,3})(?:\.\d{1,2})?(?:\s?[-~\u2013]\s?\d{1,3})?\s?%(?! ?(?:slow|fast|more|less|off|"
+    r"gain|improv|of (?:the |my |its )?(?:gpu )?(?:v?ram|mem)))"
+    r"|(?P<before>\d{1,3})(?:\.\d{1,2})?\s?% (?:of (?:the|my|its) )?(?:gpu|graphical processor|graphics card)\b(?![- ]?"
+    r"(?:v?ram|mem)))"
 )
 _GPUS = r"(?i:number of (?:devices|replicas)|num_gpus|replicas in sync)\s?[:=] ?(\d{1,3})"
 _BATCH = r"(?i:(?<!\w)batch[_ ]?size)[\"']?\s{0,2}(?:=|:|of|is)\s{0,2}(?P<size>\d{1,7})(?!\d)"
+_CARD_WORDS = ("GPU", "gpu", "Gpu", "RTX", "GTX", "Tesla", "graphic", "TITAN", "Titan")
+_HOW_MANY = (
+    r"(?i:(?:\W{0,6})(?:with |on |using )?(?P<count>\d|one|single|two|four|both)(?: x)?[ -]?gpus?\b"
+    r"[^%|\d]{0,40})\Z"
+)
+_WORDS = {"one": 1, "single": 1, "two": 2, "both": 2, "four": 4}
 _UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "sec": 1.0, "seconds": 1.0, "min": 60.0, "h": 3600.0}
 
 
@@ -92,7 +103,7 @@ class Reader:
             seen.hint("training", at)
         else:
             self._own(text, at, seen)
-        if "%" in text and ("GPU" in text or "gpu" in text) and (match := compiled(_SAID_LOAD).search(text)):
+        if "%" in text and any(word in text for word in _CARD_WORDS) and (match := compiled(_SAID_LOAD).search(text)):
             load = int(match["after"] or match["before"])
             if load <= 100 and "|" not in text:  # noqa: PLR2004 (per cent)
                 seen.sample("gpu-load", float(load))
@@ -114,6 +125,11 @@ class Reader:
             match := compiled(_HEADING).match(stripped)
         ):
             self._begin(None, match[1].lower(), at)
+        elif (stripped[:1] in ("#", "-", "=") or stripped[-1:] == ":") and len(stripped) < HEADING and (
+            match := compiled(_HOW_MANY).match(stripped)
+        ):  # fmt: skip
+            count = match["count"].lower()
+            self._begin(_WORDS.get(count) or int(count), "gpu", at)
         elif "MirroredStrategy with devices" in text:
             self._begin(text.count("device:GPU:"), "gpu", at)
         elif "OneDeviceStrategy" in text and len(stripped) < HEADING:

@@ -10,7 +10,12 @@ ROWS = (
     Message(
         "callback-slow",
         _K.SLOW,
-        (" is slow compared to the batch time", "Method (on_", "methods are slow compared to the batch time"),
+        (
+            " is slow compared to the batch time",
+            "Method (on_",
+            "Method on_",
+            "methods are slow compared to the batch time",
+        ),
         r"(?:Callback method `(?P<method>\w{1,40})` is slow compared to the batch time \(batch time: "
         r"(?P<batch>[\d.]{1,12})s vs `\w{1,40}` time: (?P<callback>[\d.]{1,12})s\))"
         r"|Method \(?(?P<old>on_\w{1,40})(?:\(\))?\)? is slow compared to the batch update \((?P<seconds>[\d.]{1,12})\)"
@@ -83,7 +88,15 @@ ROWS = (
     Message(
         "loss-nan",
         _K.USAGE,
-        ("loss: nan", "oss: NaN", "Batch %d: Invalid loss", "Invalid loss, terminating training"),
+        (
+            "loss: nan",
+            "oss: NaN",
+            "oss = NaN",
+            "oss = nan",
+            "oss=nan",
+            "NaN loss during training",
+            "Invalid loss, terminating training",
+        ),
         "",
         "The loss is not a number any more.",
         "Keras",
@@ -92,9 +105,17 @@ ROWS = (
     Message(
         "mixed-precision",
         _K.HARMLESS,
-        ("mixed_float16", "Mixed precision compatibility check", "set_floatx("),
+        (
+            "mixed_float16",
+            "Mixed precision compatibility check",
+            "set_floatx(",
+            "AUTO_MIXED_PRECISION",
+            "enable_mixed_precision_graph_rewrite",
+            "auto_mixed_precision",
+        ),
         r"Mixed precision compatibility check \(mixed_\w{1,12}\): (?P<check>OK|WARNING)|(?P<policy>mixed_float16)"
-        r"|set_floatx\([\"'](?P<floatx>float16)",
+        r"|set_floatx\([\"'](?P<floatx>float16)|AUTO_MIXED_PRECISION[\w\"'\]]{0,20}\s?=\s?[\"']?1"
+        r"|enable_mixed_precision_graph_rewrite|(?<!\w)auto_mixed_precision(?:\.cc|[\"']?\s?[:=]\s?True)",
         "The model computes with 16 bits.",
         "device_compatibility_check.py, the program",
         example="INFO:tensorflow:Mixed precision compatibility check (mixed_float16): OK",

@@ -22,6 +22,10 @@ OTHER_CAUSES = (
     "driver-insufficient",
     "zlib-missing",
 )
+# They name no cause; alone, it is mostly this one.
+NOT_STARTED = ("convolution-not-started", "blas-failed")
+OTHER_REASONS = ("no-kernel-image", "invalid-kernel-image", "invalid-ptx", "gpu-lost", "library-not-loaded",
+                 "compiled-from-ptx", "cudnn-status", "cublas-status")  # fmt: skip
 MEMORY = ("out-of-memory", "out-of-memory-tensor", "out-of-memory-device", "out-of-memory-xla", "resource-exhausted")
 
 GROW = Remedy(
@@ -47,20 +51,28 @@ def cublas_or_cudnn_init_oom(self: Rule, facts: Facts) -> Iterator[Draft]:
     (TF_FORCE_GPU_ALLOW_GROWTH=true). If that does not help, look for two versions of the libraries.
     """
     told = tuple(e for e in events(facts, *HANDLES, *STATUS) if e.message in HANDLES or _no_handle(e))
-    if not told:
+    alone = () if told else _alone(facts)
+    if not told and not alone:
         facts.tensorflow.events.require()
         return
     if events(facts, *OTHER_CAUSES):
         return
+    told = told or alone
     full = events(facts, *MEMORY) or tuple(e for e in told if "ALLOC_FAILED" in e.parameters.get("status", ""))
-    names = {"cuBLAS" if event.message.startswith("cublas") else "cuDNN" for event in told}
+    names = {"cuBLAS" if event.message.startswith(("cublas", "blas")) else "cuDNN" for event in told}
     yield self.finding(
         (*seen(told), *seen(full)),
         variant="memory" if full else None,
-        confidence=Confidence.CERTAIN if full else Confidence.LIKELY,
+        confidence=Confidence.POSSIBLE if alone else Confidence.CERTAIN if full else Confidence.LIKELY,
         remedies=(GROW,),
         library=" and ".join(sorted(names)),
     )
+
+
+def _alone(facts: Facts) -> tuple[LogEvent, ...]:
+    """Return what says that cuBLAS or cuDNN did not start, where no other line gives a reason."""
+    reasons = [*OTHER_REASONS, *MEMORY]
+    return () if events(facts, *reasons) else events(facts, *NOT_STARTED)
 
 
 def _no_handle(event: LogEvent) -> bool:

@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from gpudoctor.facts.model import Facts
 from gpudoctor.findings import Applicability, Capability, Confidence, Remedy, Severity
 from gpudoctor.rules.memory._state import NEARLY_ALL, compute_processes, is_python, out_of_memory, share
+from gpudoctor.rules.python._state import seen
 from gpudoctor.rules.registry import Draft, Rule, rule
+from gpudoctor.rules.speed._told import said
 
 IDLE_PERCENT = 10
 GROW = Remedy(
@@ -26,6 +28,8 @@ GROW = Remedy(
     variants={
         "one": "a Python process (pid {pid}) holds nearly all memory of the GPU and does little on it: TensorFlow "
         "reserves it at its start, by design",
+        "said": "the GPU's memory is said to be taken whole: TensorFlow reserves nearly all of it at its start, "
+        "by design",
     },
 )
 def gpu_memory_preallocated(self: Rule, facts: Facts) -> Iterator[Draft]:
@@ -34,6 +38,10 @@ def gpu_memory_preallocated(self: Rule, facts: Facts) -> Iterator[Draft]:
     Why it matters: it looks like a leak or a model that is too large, and keeps others from these GPUs; it is neither.
     How to fix: show the program only the GPU that it uses (CUDA_VISIBLE_DEVICES), and let memory grow.
     """
+    told = () if out_of_memory(facts) else said(facts, "said-memory-taken")
+    if told and not any(gpu.processes.get() for gpu in facts.gpus):
+        yield self.finding(seen(told), variant="said", confidence=Confidence.POSSIBLE, remedies=(GROW,))
+        return
     if not any(gpu.processes.get() is not None for gpu in facts.gpus):
         (facts.gpus[0].processes if facts.gpus else facts.driver.nvml).require()
         return
@@ -56,8 +64,8 @@ def gpu_memory_preallocated(self: Rule, facts: Facts) -> Iterator[Draft]:
             tuple(path for index in indices[:4] for path in (f"gpus[{index}].processes",
                   f"gpus[{index}].utilization_percent", f"gpus[{index}].memory_used_bytes")),
             variant=None if several else "one",
-            severity=None if several else Severity.NOTE,
-            confidence=Confidence.CERTAIN if several else Confidence.POSSIBLE,
+            severity=None if several or told else Severity.NOTE,
+            confidence=Confidence.CERTAIN if several else Confidence.LIKELY if told else Confidence.POSSIBLE,
             remedies=(GROW,),
             pid=pid,
             count=len(indices),

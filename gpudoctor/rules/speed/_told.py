@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpudoctor.facts.model import Facts, Known
+from gpudoctor.facts.model import Facts, Known, LogEvent
 from gpudoctor.findings import Applicability, Confidence, Evidence, Remedy
 from gpudoctor.rules.python._state import events, seen
 from gpudoctor.rules.registry import Draft, Rule
@@ -13,6 +13,8 @@ from gpudoctor.rules.registry import Draft, Rule
 IDLE_PERCENT = 50
 # ... and with steps longer than this it is not the starting of steps that it waits for.
 LONG_STEP_SECONDS = 0.03
+# Without a word about the GPU's load: steps that read slowly, and steps of which somebody says that they are slow.
+READ_STEP_SECONDS, SLOW_STEP_SECONDS = 2.0, 0.3
 # Share of a step that the profiler says to be spent on waiting for data.
 WAITING_PERCENT = 20.0
 # The first epoch against later ones: files that have to be fetched once.
@@ -26,11 +28,35 @@ MEASURE = Remedy(
 CAUSES = ("cpu-augmentation-bound", "python-generator-bound", "disk-io-bound", "input-pipeline-bound")
 
 
+def said(facts: Facts, *messages: str) -> tuple[LogEvent, ...]:
+    """Return what a person says in words; nothing where the text shows that the GPU is not used at all."""
+    told = events(facts, *messages)
+    if not told:
+        return ()
+    from gpudoctor.logs.message import EventKind
+    from gpudoctor.logs.messages import MESSAGES
+
+    devices = facts.tensorflow.devices.get()
+    if devices is not None and not any(device.kind == "GPU" for device in devices):
+        return ()
+    unusable = (EventKind.GPU_UNUSABLE, EventKind.IMPORT_FAILED)
+    fatal = [row.id for row in MESSAGES if row.kind in unusable]
+    return () if events(facts, *fatal) and not devices else told
+
+
+def runs_eagerly(facts: Facts) -> tuple[LogEvent, ...]:
+    """Return what shows a training loop of one's own that is no graph, and is slow."""
+    told = said(facts, "gradient-tape")
+    load = facts.training.gpu_utilization_percent.get()
+    slow = events(facts, "said-slow", "said-gpu-slower", "said-gpu-idle") or (load is not None and load < IDLE_PERCENT)
+    return told if told and slow and not events(facts, "tf-function") else ()
+
+
 def waits_in_text(found: Rule, facts: Facts, *remedies: Remedy) -> Iterator[Draft]:
     """Yield the finding of the rule that is to blame where a text shows that the GPU waits for data."""
     if isinstance(facts.training.limit, Known):
         return  # it was measured
-    evidence = () if events(facts, "recurrent-layer") and not events(facts, "profile-input-bound") else _waiting(facts)
+    evidence = () if _small_steps(facts) else _waiting(facts)
     named = {
         "cpu-augmentation-bound": events(facts, "random-layers-slow", "augmentation-arguments"),
         "python-generator-bound": events(facts, "python-generator", "generator-processes"),
@@ -39,6 +65,10 @@ def waits_in_text(found: Rule, facts: Facts, *remedies: Remedy) -> Iterator[Draf
     alone = events(facts, "random-layers-slow")
     if not evidence and named["disk-io-bound"] and _fetched_once(facts):
         evidence, named = FIRST_EPOCH, {"disk-io-bound": named["disk-io-bound"]}
+    elif not evidence and named["disk-io-bound"] and _reads_slowly(facts):
+        evidence, named = ("training.step_seconds",), {"disk-io-bound": named["disk-io-bound"]}
+    elif not evidence:
+        evidence = _said_to_wait(facts, any(named.values()))
     if not evidence and not alone:
         return
     blamed = next((cause for cause in CAUSES if named.get(cause)), "input-pipeline-bound")
@@ -52,6 +82,36 @@ def waits_in_text(found: Rule, facts: Facts, *remedies: Remedy) -> Iterator[Draf
         confidence=Confidence.LIKELY,
         remedies=(*remedies, MEASURE),
     )
+
+
+def _small_steps(facts: Facts) -> bool:
+    """Whether what keeps a GPU idle is that its steps are small: other rules tell that."""
+    if events(facts, "profile-input-bound"):
+        return False
+    lonely = events(facts, "predict-in-loop", "said-gpu-slower")
+    data = events(facts, "python-generator", "augmentation-arguments", "slow-storage", "random-layers-slow")
+    return bool(events(facts, "recurrent-layer") or runs_eagerly(facts) or (lonely and not data))
+
+
+def _said_to_wait(facts: Facts, named: bool) -> tuple[Evidence, ...]:
+    """Return the words in which somebody says that the GPU is idle in training, or that training is slow."""
+    if _small_steps(facts) or facts.training.gpu_utilization_percent.get() is not None:
+        return ()
+    idle = said(facts, "said-gpu-idle")
+    if idle:
+        return seen(idle)
+    step = facts.training.step_seconds.get()
+    slow = said(facts, "said-slow", "said-gpu-slower")
+    return seen(slow) if slow and named and step is not None and step >= SLOW_STEP_SECONDS else ()
+
+
+def _reads_slowly(facts: Facts) -> bool:
+    """Whether steps of a first epoch are too long for anything but reading, with data that lie on slow storage."""
+    training = facts.training
+    step = training.step_seconds.get()
+    if step is None or training.later_epoch_seconds.get() is not None:
+        return False
+    return step >= (SLOW_STEP_SECONDS if said(facts, "said-slow") else READ_STEP_SECONDS)
 
 
 def _waiting(facts: Facts) -> tuple[str | Evidence, ...]:

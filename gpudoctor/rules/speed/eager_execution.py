@@ -8,6 +8,7 @@ from gpudoctor.facts.model import Facts
 from gpudoctor.findings import Capability, Confidence, Remedy, Severity
 from gpudoctor.rules.python._state import events, seen
 from gpudoctor.rules.registry import Draft, Rule, rule
+from gpudoctor.rules.speed._told import runs_eagerly
 
 AS_GRAPH = Remedy(
     summary="Take run_eagerly=True and tf.config.run_functions_eagerly(True) out once the fault is found, and put "
@@ -19,6 +20,10 @@ AS_GRAPH = Remedy(
     Severity.WARNING,
     breaks=Capability.SPEED,
     message="functions are run operation by operation (eagerly), not as graphs: that is for finding faults, and slow",
+    variants={
+        "loop": "the training loop is one's own, and nothing shows a tf.function around its step: it runs operation by "
+        "operation (eagerly), and slowly",
+    },
 )
 def eager_execution(self: Rule, facts: Facts) -> Iterator[Draft]:
     """The training runs eagerly, operation by operation.
@@ -27,7 +32,9 @@ def eager_execution(self: Rule, facts: Facts) -> Iterator[Draft]:
     How to fix: leave run_eagerly off, and decorate the step of an own loop with @tf.function.
     """
     told = events(facts, "eager-on")
-    if not told:
+    if not told and (loop := runs_eagerly(facts)):
+        yield self.finding(seen(loop), variant="loop", confidence=Confidence.POSSIBLE, remedies=(AS_GRAPH,))
+    elif not told:
         facts.tensorflow.events.require()
-        return
-    yield self.finding(seen(told), confidence=Confidence.LIKELY, remedies=(AS_GRAPH,))
+    else:
+        yield self.finding(seen(told), confidence=Confidence.LIKELY, remedies=(AS_GRAPH,))

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpudoctor.facts.model import Facts
+from gpudoctor.facts.model import Facts, Known
 from gpudoctor.findings import Capability, Confidence, Remedy, Severity
+from gpudoctor.rules.python._state import seen
 from gpudoctor.rules.registry import Draft, Rule, rule
+from gpudoctor.rules.speed._told import said
 
 # With every GPU its own batch a step takes hardly longer; with a shared one it gets shorter.
 LONGER = 1.5
@@ -22,6 +24,7 @@ SHARE_OUT = Remedy(
     Severity.WARNING,
     breaks=Capability.SPEED,
     message="more GPUs make steps longer: {one} s with {few} GPU, {many} s with {more} GPUs",
+    variants={"said": "the training is said to be no faster, or slower, with more GPUs"},
 )
 def multi_gpu_no_speedup(self: Rule, facts: Facts) -> Iterator[Draft]:
     """More GPUs bring no speed.
@@ -29,8 +32,14 @@ def multi_gpu_no_speedup(self: Rule, facts: Facts) -> Iterator[Draft]:
     Why it matters: the replicas run one after the other, or spend their time on exchanging gradients or on waiting.
     How to fix: a larger global batch, the whole step in one function, a faster link, an input that feeds all of them.
     """
-    runs = sorted((run for run in facts.training.runs.require() if run.gpus), key=lambda run: run.gpus or 0)
+    if isinstance(facts.training.limit, Known):
+        return  # this machine was measured, with one GPU
+    told = said(facts, "said-more-gpus-slower")
+    known = facts.training.runs.get() if told else facts.training.runs.require()
+    runs = sorted((run for run in known or () if run.gpus), key=lambda run: run.gpus or 0)
     if len(runs) < 2 or runs[0].gpus == runs[-1].gpus:  # noqa: PLR2004 (two make a comparison)
+        if told:
+            yield self.finding(seen(told), variant="said", confidence=Confidence.LIKELY, remedies=(SHARE_OUT,))
         return
     first, last = runs[0], runs[-1]
     # The same batch for each GPU takes as long as before; a step that grows with the GPUs gains nothing.

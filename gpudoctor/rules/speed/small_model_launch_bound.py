@@ -8,6 +8,7 @@ from gpudoctor.facts.model import Facts, Known
 from gpudoctor.findings import Capability, Confidence, Remedy, Severity
 from gpudoctor.rules.python._state import events, seen
 from gpudoctor.rules.registry import Draft, Rule, rule
+from gpudoctor.rules.speed._told import MEASURE, said
 from gpudoctor.rules.speed._training import LAUNCH_BOUND, limit
 from gpudoctor.rules.speed.small_batch import LARGE
 
@@ -24,6 +25,10 @@ from gpudoctor.rules.speed.small_batch import LARGE
         "recurrent": "a recurrent layer runs its steps in time one after the other, and each is too small for this GPU",
         "single": "a model of {parameters} parameters is run for one step at a time: starting it takes longer than "
         "computing",
+        "predict": "a model is run for one example at a time, in a loop: starting each call takes longer than "
+        "computing",
+        "said": "the training is said to be slower on the GPU than on the CPU, which is so where steps are too small "
+        "for a GPU",
     },
 )
 def small_model_launch_bound(self: Rule, facts: Facts) -> Iterator[Draft]:
@@ -55,6 +60,7 @@ USE_CPU = Remedy(
     "model(x) on a whole batch in place of predict() in a loop, steps_per_execution in compile()."
 )
 
+LARGER_BATCH = Remedy(summary="Try a batch four times as large first: where a step takes hardly longer, that is it.")
 
 IDLE_PERCENT = 50
 LARGER = Remedy(
@@ -111,4 +117,32 @@ def _in_text(self: Rule, facts: Facts) -> Iterator[Draft]:
             confidence=Confidence.POSSIBLE,
             remedies=(USE_CPU,),
             parameters=parameters or 0,
+        )
+    else:
+        yield from _said(self, facts)
+
+
+# What explains a slow training better, where the text shows it.
+OTHER_CAUSES = ("python-generator", "augmentation-arguments", "random-layers-slow", "slow-storage", "eager-on",
+                "retracing", "callback-slow", "gradient-tape", "strategy-devices", "said-more-gpus-slower",
+                "profile-input-bound")  # fmt: skip
+
+
+def _said(self: Rule, facts: Facts) -> Iterator[Draft]:
+    """Find it in what somebody says: the weakest evidence, which a measurement has to confirm."""
+    slower, loop = said(facts, "said-gpu-slower"), said(facts, "predict-in-loop")
+    slow = _idle(facts) or slower or events(facts, "said-slow", "said-gpu-idle")
+    if (loop or facts.training.steps_per_epoch.get() == 1) and slow:
+        yield self.finding(
+            (*seen(loop), *seen(slower), "training.gpu_utilization_percent"),
+            variant="predict",
+            confidence=Confidence.LIKELY,
+            remedies=(USE_CPU,),
+        )
+    elif slower and not events(facts, *OTHER_CAUSES):
+        yield self.finding(
+            (*seen(slower), "training.gpu_utilization_percent"),
+            variant="said",
+            confidence=Confidence.POSSIBLE,
+            remedies=(LARGER_BATCH, USE_CPU, MEASURE),
         )
