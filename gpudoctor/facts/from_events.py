@@ -236,6 +236,11 @@ def _hidden(seen: Seen, event: LogEvent, at: str) -> None:
     seen.variables["CUDA_VISIBLE_DEVICES"] = ("" if value == "an empty string" else value, at)
 
 
+def _container_tool(seen: Seen, event: LogEvent, at: str) -> None:
+    if "version mismatch" in event.parameters.get("detail", ""):
+        seen.note("driver.nvml", ApiAnswer(outcome=Api.ERROR, code=NVML_MISMATCH), at)
+
+
 _HANDLERS: dict[str, Callable[[Seen, LogEvent, str], None]] = {
     "cuinit-failed": _cuinit,
     "library-not-loaded": _library,
@@ -243,6 +248,7 @@ _HANDLERS: dict[str, Callable[[Seen, LogEvent, str], None]] = {
     "cuda-library-not-linked": _library,
     "windows-dll-missing": _library,
     "reported-host": _host,
+    "container-host-driver": _container_tool,
     "opened-library": _opened,
     "opened-library-old": _opened,
     "kernel-library-mismatch": _mismatch,

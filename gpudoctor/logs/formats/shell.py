@@ -86,6 +86,8 @@ class Reader:
         if match is None:
             return None
         host = match["host"] or match["where"]
+        if ":/mnt/c" in text and host:
+            seen.note("host.wsl", "a folder of Windows at the prompt", at)
         if match["user"] == "root" and compiled(r"[0-9a-f]{12}\Z").match(host or ""):
             seen.note("host.container", "docker", at)
         if text.lstrip().startswith(("Singularity", "Apptainer")):

@@ -27,6 +27,8 @@ _LSPCI = (
     r"(?P<address>(?:[0-9a-f]{4}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]) "
     r"(?:VGA compatible controller|3D controller|Display controller)(?: \[0[0-9a-f]{3}\])?: (?P<name>.{2,160})"
 )
+# A machine whose screen is a hypervisor's has no card but one that is passed through, which is listed too.
+_VIRTUAL = ("VMware", "VirtualBox", "QXL", "Cirrus Logic", "Hyper-V")
 _FOLDER = r"(?:python(\d)\.|[Pp]ython(\d))(\d{1,2})[/\\](?:lib[/\\])?(?:site|dist)-packages"
 _SYSTEMS = {"linux": "linux", "linux2": "linux", "win32": "windows", "darwin": "macos"}
 _IDS = {"ubuntu": "ubuntu", "debian": "debian", "fedora": "fedora", "centos": "centos", "arch": "arch",
@@ -148,5 +150,8 @@ class Reader:
                 gpu.note("pci_id", code[1], at)
             seen.facts.pop("host.pci_gpus", None)
             seen.note("host.pci_gpus", tuple(self._cards), at)
-        elif not self._cards and "vga" not in seen.command.casefold().replace("vga|3d", "").replace("3d|vga", ""):
+        elif not self._cards and (
+            any(name in match["name"] for name in _VIRTUAL)
+            or "vga" not in seen.command.casefold().replace("vga|3d", "").replace("3d|vga", "")
+        ):
             seen.note("host.pci_gpus", (), at)

@@ -92,7 +92,11 @@ ROWS = (
     Message(
         "smi-without-library",
         _K.GPU_UNUSABLE,
-        ("find libnvidia-ml.so library", "find the libnvidia-ml.so library"),
+        (
+            "find libnvidia-ml.so library",
+            "find the libnvidia-ml.so library",
+            "shared libraries: libnvidia-ml.so",
+        ),
         "",
         "nvidia-smi is there, and the driver's library that it needs is not, or is not found.",
         "nvidia-smi",
@@ -248,8 +252,16 @@ ROWS = (
     Message(
         "module-not-loaded",
         _K.GPU_UNUSABLE,
-        ("Module nvidia", "could not insert 'nvidia", "could not insert module nvidia", "module by name='nvidia"),
-        r"Module nvidia[\w-]{0,20} not found in directory(?P<folder> /\S{1,80})?|could not insert (?:module |')nvidia"
+        (
+            "Module nvidia",
+            "could not insert 'nvidia",
+            "could not insert module nvidia",
+            "module by name='nvidia",
+            "Unable to load the kernel module 'nvidia",
+        ),
+        r"Unable to load the kernel module 'nvidia"
+        r"|Module nvidia[\w-]{0,20} not found in directory(?P<folder> /\S{1,80})?"
+        r"|could not insert (?:module |')nvidia"
         r"|could not find module by name='nvidia",
         "The NVIDIA kernel module does not load, or there is none for the running kernel.",
         "modprobe",
@@ -258,8 +270,14 @@ ROWS = (
     Message(
         "module-build-failed",
         _K.GPU_UNUSABLE,
-        ("Bad return status for module build on kernel",),
-        r"Bad return status for module build on kernel: (?P<kernel>\S{1,60})",
+        (
+            "Bad return status for module build on kernel",
+            "Unable to build the NVIDIA kernel module",
+            "Unable to find the kernel source tree for the currently running kernel",
+            "Your kernel headers for kernel ",
+        ),
+        r"Bad return status for module build on kernel: (?P<kernel>\S{1,60})|Unable to build the NVIDIA kernel module"
+        r"|Unable to find the kernel source tree|Your kernel headers for kernel (?P<headers>\S{1,60}) cannot be found",
         "DKMS could not build the NVIDIA kernel module for this kernel.",
         "dkms",
         example="Error! Bad return status for module build on kernel: 6.5.0-14-generic (x86_64)",

@@ -40,10 +40,10 @@ ROWS = (
     Message(
         "ptxas-too-old",
         _K.DEGRADED,
-        ("ptxas fatal", "ptxas too old", "Your CUDA software stack is old"),
+        ("ptxas fatal", "ptxas too old", "Your CUDA software stack is old", "You are using ptxas "),
         r"ptxas fatal\s{0,4}: Value '(?P<target>sm_\d{2,3}a?)' is not defined for option 'gpu-name'|ptxas too old"
         r"|ptxas fatal\s{0,4}: Unsupported \.version (?P<ptx>[\d.]{1,6}); current version is"
-        r"|Your CUDA software stack is old",
+        r"|Your CUDA software stack is old|You are using ptxas (?P<version>[\d.]{3,12}), which is older than",
         "The ptxas that is found is older than this GPU, or than the PTX it is given.",
         "ptxas, asm_compiler.cc",
         example="ptxas fatal   : Value 'sm_89' is not defined for option 'gpu-name'",
@@ -94,10 +94,16 @@ ROWS = (
     Message(
         "cudnn-part-missing",
         _K.OPERATION_FAILED,
-        ("Could not load library libcudnn", "Unable to load any of {libcudnn", "Cannot load symbol cudnn"),
+        (
+            "Could not load library libcudnn",
+            "Unable to load any of {libcudnn",
+            "Cannot load symbol cudnn",
+            "Could not load symbol cudnn",
+        ),
         r"Could not load library (?P<library>libcudnn\w{0,40}\.so(?:\.\d{1,3}){0,3})"
         r"(?:\. Error: (?P<missing>lib[\w.]{1,40}))?"
-        r"|Unable to load any of \{(?P<any>libcudnn[\w.]{0,60})|Cannot load symbol (?P<symbol>cudnn\w{1,60})",
+        r"|Unable to load any of \{(?P<any>libcudnn[\w.]{0,60})"
+        r"|(?:Cannot|Could not) load symbol (?P<symbol>cudnn\w{1,60})",
         "A part of cuDNN, or what it needs, cannot be loaded.",
         "cuDNN's loader",
         example="Could not load library libcudnn_cnn_infer.so.8. Error: libcuda.so: cannot open shared object file",

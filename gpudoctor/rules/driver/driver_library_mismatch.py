@@ -52,7 +52,8 @@ def driver_library_mismatch(self: Rule, facts: Facts) -> Iterator[Draft]:
         return  # the driver is of one version, and refuses a libcuda that is not its own: driver-too-old-for-cuda
     started = Api.OK in (outcome(driver.nvml.get()), outcome(driver.cuda_init.get()))
     differ = module is not None and library is not None and module != library
-    if not refused and (not differ or started or outcome(driver.cuda_init.require()) is not Api.ERROR):
+    told = events(facts, "kernel-library-mismatch") and not started
+    if not refused and not told and (not differ or started or outcome(driver.cuda_init.require()) is not Api.ERROR):
         return
     yield self.finding(
         ("driver.nvml", "driver.cuda_init", "driver.kernel_module_version", "driver.nvml_version",

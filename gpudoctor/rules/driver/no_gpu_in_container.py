@@ -161,7 +161,7 @@ def _from_text(self: Rule, facts: Facts) -> Iterator[Draft]:
     container = facts.host.container.get()
     for messages, variant in ((_TOOLKIT_MISSING, "toolkit"), (_HOST, "host"), (("kubernetes-no-gpu",), "cluster"),
                               (_WITHOUT, "none")):  # fmt: skip
-        told = tuple(event for event in events(facts, *messages) if "/wsl/" not in event.parameters.get("detail", ""))
+        told = tuple(event for event in events(facts, *messages) if not _elsewhere(event.parameters.get("detail", "")))
         if told:
             detail = next((event.parameters["detail"] for event in told if "detail" in event.parameters), "see its log")
             yield self.finding(
@@ -191,6 +191,11 @@ def _from_text(self: Rule, facts: Facts) -> Iterator[Draft]:
             remedies=_start(container),
             container=container,
         )
+
+
+def _elsewhere(detail: str) -> bool:
+    """Whether another rule tells it: of WSL, or of a driver whose parts do not match."""
+    return "/wsl/" in detail or "version mismatch" in detail
 
 
 _SET_UP = Remedy(

@@ -132,4 +132,6 @@ def _from_text(self: Rule, facts: Facts, value: str) -> Iterator[Draft]:
 def _offers_none(facts: Facts) -> bool:
     """Whether a log tells that the driver is well, and that CUDA finds no device."""
     refused = failed_with(facts.driver.cuda_init.get(), NO_DEVICE) and bool(events(facts, "versions-agree"))
-    return refused and _not_asked(facts) and facts.host.container.get() is None and not seen_gpu_devices(facts)
+    # A container that is told by its host's name alone has the driver's libraries: it was given the GPU.
+    inside = facts.host.container.get() is not None and not events(facts, "reported-host")
+    return refused and _not_asked(facts) and not inside and not seen_gpu_devices(facts)

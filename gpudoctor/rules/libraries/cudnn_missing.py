@@ -35,6 +35,7 @@ def cudnn_missing(self: Rule, facts: Facts) -> Iterator[Draft]:
         return
     parts = events(facts, "cudnn-part-missing")
     parts = tuple(event for event in parts if not event.parameters.get("missing", "").startswith("libcuda.so"))
+    parts += tuple(e for e in events(facts, "undefined-symbol") if e.parameters.get("file", "").startswith("libcudnn"))
     only_told = bool(parts) and not isinstance(facts.libraries.found, Known)
     found = None if only_told else lack(facts)
     if found is None and parts:

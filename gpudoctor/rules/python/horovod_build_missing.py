@@ -73,9 +73,12 @@ def horovod_build_missing(self: Rule, facts: Facts) -> Iterator[Draft]:
 
 def _from_log(self: Rule, facts: Facts) -> Iterator[Draft]:
     """Find what importing Horovod printed."""
-    missing = events(facts, "horovod-extension-missing")
+    missing = events(facts, "horovod-extension-missing") + tuple(
+        event for event in events(facts, "no-module") if event.parameters.get("module", "").startswith("horovod.")
+    )
     if missing:
-        extension = missing[0].parameters.get("extension", "")
+        told_by = missing[0].parameters
+        extension = told_by.get("extension") or told_by.get("module") or "none of its controllers was built"
         yield self.finding(seen(missing), variant="log", remedies=_rebuild(facts), extension=extension)
         return
     versions, without = events(facts, "horovod-versions"), events(facts, "horovod-without-nccl")

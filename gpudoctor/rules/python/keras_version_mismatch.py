@@ -57,6 +57,7 @@ Sources = tuple[str | Evidence, ...]
         "wanted": "the program wants Keras 2, and the package that brings it to TensorFlow{version}, tf-keras, is not "
         "installed",
         "generations": "code or a model for one generation of Keras meets the other: Keras 2 and Keras 3 differ",
+        "absent": "the program imports keras, which is not installed in this environment",
         "import": "tf.keras finds no Keras that it can import",
     },
 )
@@ -159,6 +160,15 @@ def _from_log(self: Rule, facts: Facts) -> Iterator[Draft]:
             variant="generations",
             confidence=Confidence.LIKELY,
             remedies=remedies,
+        )
+        return
+    absent = tuple(event for event in events(facts, "no-module") if event.parameters.get("module") == "keras")
+    if absent and not isinstance(facts.tensorflow.version, Absent):
+        yield self.finding(
+            (*seen(absent), "tensorflow.version"),
+            variant="absent",
+            confidence=Confidence.LIKELY,
+            remedies=_keras(facts, "keras"),
         )
         return
     broken = events(facts, "keras-not-importable")

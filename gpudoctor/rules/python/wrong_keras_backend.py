@@ -58,6 +58,17 @@ def wrong_keras_backend(self: Rule, facts: Facts) -> Iterator[Draft]:
             backend=read.value,
         )
         return
+    named = (facts.python.environment.get() or {}).get(VARIABLE)
+    if not isinstance(facts.python.packages, Known) and named and named != TENSORFLOW:
+        yield self.finding(
+            (f"python.environment[{VARIABLE}]",),
+            variant="log-other",
+            severity=Severity.WARNING,
+            confidence=Confidence.LIKELY,
+            remedies=(USE_TENSORFLOW,),
+            backend=named,
+        )
+        return
     facts.python.packages.require()
     keras = package(facts, "keras") or package(facts, "keras-nightly")
     if keras is None:
