@@ -31,7 +31,14 @@ CONTAINERS = {
     "smi-not-in-container": "docker", "container-banner": "docker", "container-library-not-there": "docker",
     "container-tool-failed": "docker", "device-plugin-without-driver": "kubernetes",
 }  # fmt: skip
-IMPLY_A_GPU = ("invalid-ptx", "no-kernel-image", "invalid-kernel-image", "compiled-from-ptx", "cudnn-runtime-too-old")
+IMPLY_A_GPU = (
+    "xla-capability",
+    "invalid-ptx",
+    "no-kernel-image",
+    "invalid-kernel-image",
+    "compiled-from-ptx",
+    "cudnn-runtime-too-old",
+)
 SHOW_A_DEVICE = (
     "created-device",
     "creating-device",

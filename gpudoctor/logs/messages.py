@@ -132,7 +132,7 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "cudart-not-loaded",
         _K.GPU_UNUSABLE,
-        ("Could not find cuda drivers on your machine", "cudaGetErrorString symbol not found"),
+        ("Could not find cuda drivers on your machine", "Status: cudaGetErrorString symbol not found"),
         "",
         "The CUDA runtime library (libcudart) could not be loaded. Of the driver this line says nothing.",
         "cudart_stub.cc",
@@ -434,6 +434,8 @@ MESSAGES: tuple[Message, ...] = (
             "module 'tensorflow.keras.backend' has no attribute '",
             "'Variable' object has no attribute 'ref'",
             "decay is deprecated in ",
+            "Only instances of `keras.Layer` can be added to a Sequential model",
+            "`to_annotate` can only be a `keras.Model` instance",
             "`keras.optimizers.legacy` is not supported in Keras 3",
             "A KerasTensor cannot be used as input to a TensorFlow function",
             "The `save_format` argument is deprecated in Keras 3",

@@ -19,6 +19,15 @@ ROWS = (
         example="Couldn't open CUDA library libcudnn.so.5. LD_LIBRARY_PATH: /usr/local/cuda-8.0/lib64",
     ),
     Message(
+        "xla-capability",
+        _K.GPU_UNUSABLE,
+        (" is of insufficient compute capability: ",),
+        r"insufficient compute capability: (?P<minimum>\d+\.\d+) required, device is (?P<capability>\d+\.\d+)",
+        "XLA has no code for a GPU of so low a compute capability.",
+        "xla/service/platform_util.cc",
+        example="StreamExecutor cuda device (0) is of insufficient compute capability: 3.5 required, device is 3.0",
+    ),
+    Message(
         "opened-library-old",
         _K.GPU_USED,
         ("uccessfully opened CUDA library ",),

@@ -63,6 +63,9 @@ ROWS = (
             "No module named 'tensorflow.python.framework",
             "No module named 'tensorflow.python'",
             "No module named 'tensorflow.compat'",
+            "module 'ml_dtypes' has no attribute '",
+            "' from 'typing_extensions'",
+            "this __dict__ descriptor does not support '_DictWrapper' objects",
             "attrs['keras_version'].decode(",
             "model_config.decode('utf-8')",
         ),
@@ -70,6 +73,7 @@ ROWS = (
         r"' from 'tensorflow(?:_core)?\.(?!keras|python\.keras|compat\.v2|python\.eager\.context|python\.trackable"
         r"|python\.training\.tracking)[\w.]{1,60}'"
         r"|No module named 'tensorflow(?:_core|\.compat|\.python(?!\.keras))"
+        r"|module 'ml_dtypes' has no attribute|' from 'typing_extensions'|does not support '_DictWrapper' objects"
         r"|attrs\['keras_version'\]\.decode\(|model_config\.decode\('utf-8'\)",
         "Parts of TensorFlow, or what it is installed with, are of different versions.",
         "Python",
@@ -93,6 +97,16 @@ ROWS = (
         "Horovod was built without this part.",
         "horovodrun --check-build",
         example="    [ ] NCCL",
+    ),
+    Message(
+        "python-too-new",
+        _K.IMPORT_FAILED,
+        ("TFE_ContextOptionsSetAsync(arg1, async)",),
+        "",
+        "This TensorFlow uses a word as a name that newer Python keeps for itself.",
+        "Python",
+        "<1.13",
+        example="    def TFE_ContextOptionsSetAsync(arg1, async):",
     ),
     Message(
         "no-kernel-registered",
@@ -219,7 +233,7 @@ ROWS = (
         r"(?:(?P<function>fit|evaluate|predict)\(\) got an unexpected keyword argument "
         r"'(?P<argument>workers|use_multiprocessing|max_queue_size)')"
         r"|nrecognized keyword arguments passed to \w{1,40}: "
-        r"\{?'(?P<passed>batch_input_shape|batch_shape|weights|input_length)",
+        r"\{?'(?P<passed>batch_input_shape|batch_shape|weights|input_length|groups|time_major|implementation)",
         "An argument that Keras 3 no longer takes.",
         "Keras",
         example="TypeError: TensorFlowTrainer.fit() got an unexpected keyword argument 'workers'",

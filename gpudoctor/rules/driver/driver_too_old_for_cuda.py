@@ -104,6 +104,8 @@ def _from_log(self: Rule, facts: Facts) -> Iterator[Draft]:
     """Find what the CUDA runtime, the container tool and NVIDIA's images say of the driver."""
     told = events(facts, "container-driver-too-old", "container-release-too-new", "driver-insufficient",
                   "unsupported-ptx", "forward-compatibility")  # fmt: skip
+    if not told and not events(facts, "cudnn-handle", "cudnn-status"):
+        told = events(facts, "cudnn-old-driver")  # after a failed handle it is a guess of TensorFlow's
     if not told and (pair := _newer_compat(facts)):
         yield self.finding(
             ("host.container", "driver.kernel_module_version", "driver.libcuda_version", "driver.cuda_init"),

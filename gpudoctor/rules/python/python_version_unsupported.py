@@ -14,6 +14,8 @@ from gpudoctor.rules.tensorflow._install import tensorflow_that_fits
 
 CPYTHON = "cpython"
 BITS = 64
+# Modules that Python 3.12 no longer has.
+GONE_FROM_PYTHON = ("imp", "distutils")
 
 
 @rule(
@@ -28,6 +30,7 @@ BITS = 64
         "none": "pip finds no {requirement} for {python}: no release of it has a wheel for this Python and platform",
         "other": "pip finds no {requirement} for {python}: what it has for this Python is {offered}",
         "refused": "pip refuses {requirement} on {python}",
+        "too-new": "this Python no longer has {module}, which this TensorFlow, or a package beside it, still uses",
         "held-back": "TensorFlow {version} is the newest for Python {python}; {newest} needs Python {first} or newer",
     },
 )
@@ -112,6 +115,18 @@ def _from_log(self: Rule, facts: Facts) -> Iterator[Draft]:
             remedies=tensorflow_that_fits(facts),
             requirement=parameters.get("package") or parameters.get("wheel") or "the package",
             python=f"Python {parameters['python']}" if "python" in parameters else "this Python or platform",
+        )
+        return
+    gone = events(facts, "python-too-new") + tuple(
+        event for event in events(facts, "no-module") if event.parameters.get("module") in GONE_FROM_PYTHON
+    )
+    if gone and not imported(facts):
+        yield self.finding(
+            (*seen(gone), "python.version", "tensorflow.version"),
+            variant="too-new",
+            confidence=Confidence.LIKELY,
+            remedies=tensorflow_that_fits(facts),
+            module=gone[0].parameters.get("module", "async"),
         )
         return
     found = events(facts, "pip-no-distribution")
