@@ -27,6 +27,7 @@ _BEFORE = (
 _SECONDS = {"ms": 0.001, "s": 1.0, "sec": 1.0, "min": 60.0, "h": 3600.0, "hr": 3600.0, "hour": 3600.0}
 
 _SLOWER = (
+    r"gpu\b[^.\r\n]{0,40}?\b(?:not|no|isn.t)\b[^.\r\n]{0,12}?\bfaster\b[^.\r\n]{0,40}?\bcpu\b|"
     r"gpu\b[^.\r\n]{0,60}?\b(?:slower|longer)\b[^.\r\n]{0,40}?\bcpu\b|slower than (?:(?:on|with|in|using) )?(?:the |a |"
     r"my )?cpu\b|\bcpu\b[^.\r\n]{0,50}?\b(?:faster|quicker)\b[^.\r\n]{0,30}?\bgpu\b|slower (?:on|with|using) "
     r"(?:the |a |my )?gpu\b|(?:faster|quicker|boost\W{0,2}) (?:without (?:the |a |my )?gpu|on (?:the |my )?cpu\b)"
@@ -50,6 +51,9 @@ _LOG = (".cc:", "warning", "callback", "policy", "userwarning", "slow compared",
 _IDLE = (
     r"\bgpu(?:[ -]util\w{0,8}| usage| load)\b[^.\d\r\n]{0,24}\b(?:low|zero|nothing)\b|\blow (?:volatile )?gpu"
     r"[ -](?:util\w{0,8}|usage|load)|\bgpu (?:is |sits |stays )?(?:mostly |nearly |almost )?(?:always )?idle"
+    r"|\b(?:util\w{0,8}|usage|load)(?: rate)? of (?:the |my )?gpu\b[^.\d\r\n]{0,24}\b(?:low|zero|nothing)\b"
+    "|gpu ?(?:\u5229\u7528|\u4f7f\u7528|\u5360\u7528)\u7387"
+    "(?:[^\\d\\r\\n]{0,6}1?[0-9](?![0-9])|[^\\d\\r\\n]{0,4}\u4f4e)"
 )
 _DISK = (
     r"\b(?:nfs|cifs|sshfs|iowait)\b|\bnetwork (?:drive|share|storage|disk|mount)|\bexternal (?:usb )?(?:hard )?(?:"
@@ -64,13 +68,19 @@ _AUGMENTATION = r"\b[A-Za-z]\.Compose\(\[|\biaa\.Sequential\("
 
 # Patterns are compiled when they are first needed: a word of them has to stand on the line.
 _SLOW_WORDS = ("slow", "long", "bottleneck", "speed", "hours")
+_TRAINING = ("train", "epoch", "fit(", "fit_generator", "keras")
+_COMPARING = ("slow", "fast", "quick", "long", "boost", "speed", "same", "improve", "benefit", "gain", " time")
+_TIMES = (" s", *(f"{digit}s" for digit in range(10)), "sec", "min", "hour", "0h", "ms ")
+_IDLE_WORDS = ("low", "zero", "nothing", "idle", "\u7387")
+_MEMORY_WORDS = (" all ", "whole", "entire", "100%", "100 %", " of ")
 _DISK_WORDS = ("nfs", "cifs", "sshfs", "iowait", "network ", "external ", "hdd", "disk", "drive.mount", "google drive")
 _INPUT_WORDS = ("py_func", "numpy_function", "Sequence)", "PyDataset)", "generator", "ImageDataGenerator")
 
 
 _MEMORY = (
-    r"\b(?:tak|us|eat|occup|consum|allocat|hog|fill|reserv|grab)\w{0,4}\b[^.\r\n]{0,40}?\b(?:all|whole|entire|100 ?%|"
-    r"\d[\d.]{0,4} ?gi?b (?:out )?of)\b[^.\r\n]{0,30}?\b(?:gpu(?:.?s)? )?(?:memory|v?ram|gi?b|gpu)\b"
+    r"\b(?:tak|us|eat|occup|consum|allocat|hog|fill|reserv|grab)\w{0,4}\b[^.\r\n]{0,40}?"
+    r"(?:\b(?:all|whole|entire)\b|\b100 ?%|\b"
+    r"\d[\d.]{0,4} ?gi?b (?:out )?of\b)[^.\r\n]{0,30}?\b(?:gpu(?:.?s)? )?(?:memory|v?ram|gi?b|gpu)\b"
 )
 
 
@@ -90,12 +100,16 @@ class Reader:
         low = text.casefold()
         if any(word in low for word in _LOG):
             return
-        if "train" in low or "epoch" in low or "fit(" in low:
+        if any(word in low for word in _TRAINING):
             seen.hint("training-said", at)
         self._speed(low, at, seen)
-        if "gpu" in low and compiled(_IDLE).search(low):
+        if "gpu" in low and any(word in low for word in _IDLE_WORDS) and compiled(_IDLE).search(low):
             self._tell("said-gpu-idle", at, seen)
-        if ("gpu" in low or "nvidia-smi" in low or "tensorflow" in low) and compiled(_MEMORY).search(low):
+        if (
+            any(word in low for word in _MEMORY_WORDS)
+            and ("gpu" in low or "tensorflow" in low)
+            and compiled(_MEMORY).search(low)
+        ):
             self._tell("said-memory-taken", at, seen)
         if any(word in low for word in _DISK_WORDS) and compiled(_DISK).search(low):
             self._tell("slow-storage", at, seen)
@@ -107,14 +121,17 @@ class Reader:
             self._tell("said-slow", at, seen)
         if "cpu" not in low and "gpu" not in low and "strategy" not in low:
             return
-        if compiled(_SLOWER).search(low) and not compiled(_NOT).search(low):
+        compares = any(word in low for word in _COMPARING)
+        if compares and compiled(_SLOWER).search(low) and not compiled(_NOT).search(low):
             self._tell("said-gpu-slower", at, seen)
-        if compiled(_MORE_GPUS).search(low) and not compiled(_NOT).search(low):
+        if compares and compiled(_MORE_GPUS).search(low) and not compiled(_NOT).search(low):
             self._tell("said-more-gpus-slower", at, seen)
-        elif (match := compiled(_FEW_AND_MANY).search(low)) is not None:
+        elif "gpus" in low and (match := compiled(_FEW_AND_MANY).search(low)) is not None:
             one = float(match["one"]) * _seconds(match["few"])
             if float(match["all"]) * _seconds(match["many"]) >= one:
                 self._tell("said-more-gpus-slower", at, seen)
+        if not any(word in low for word in _TIMES) or "cpu times" in low:
+            return
         found = list(compiled(_AFTER).finditer(low)) or list(compiled(_BEFORE).finditer(low))
         for match in found:
             self._times.setdefault(match["device"], float(match["value"]) * _seconds(match["unit"]))

@@ -44,8 +44,8 @@ _TQDM = (
 _CARD = r"(?:gpus?|rtx \d{4}(?: ?ti)?|gtx ?\d{3,4}(?: ?ti)?|tesla \w{2,4}|titan \w{1,3})"
 _SAID_LOAD = (
     r"(?i:\b" + _CARD + r"\b(?: \([^)\r\n]{1,40}\))?"
-    r"(?!(?:(?!%)[^\r\n]){0,40}?(?:mem|ram\b|faster|slower|temp|fan|power))"
-    r"[^\d%\r\n]{0,40}(?P<after>\d{1,3})(?:\.\d{1,2})?(?:\s?[-~\u2013]\s?\d{1,3})?\s?%(?! ?(?:slow|fast|more|less|off|"
+    r"(?!(?:(?!%)[^\r\n]){0,60}?(?:mem|ram\b|faster|slower|temp|fan|power))"
+    r"[^\d%\r\n]{0,60}(?P<after>\d{1,3})(?:\.\d{1,2})?(?:\s?[-~\u2013]\s?\d{1,3})?\s?%(?! ?(?:slow|fast|more|less|off|"
     r"gain|improv|of (?:the |my |its )?(?:gpu )?(?:v?ram|mem)))"
     r"|(?P<before>\d{1,3})(?:\.\d{1,2})?\s?% (?:of (?:the|my|its) )?(?:gpu|graphical processor|graphics card)\b(?![- ]?"
     r"(?:v?ram|mem)))"
