@@ -67,6 +67,8 @@ def apply_events(seen: Seen) -> None:
 
 
 def _implies_a_gpu(event: LogEvent) -> bool:
+    if event.parameters.get("error") == "CUDA_ERROR_INVALID_HANDLE":
+        return True
     return event.message in IMPLY_A_GPU or "ARCH_MISMATCH" in event.parameters.get("status", "")
 
 

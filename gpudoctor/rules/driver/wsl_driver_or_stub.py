@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from gpudoctor.facts.model import Absent, Api, Facts, Known, LibcudaKind, Unknown
 from gpudoctor.findings import Applicability, Capability, Confidence, Remedy, Severity
-from gpudoctor.rules.driver._state import failed_with, outcome
+from gpudoctor.rules.driver._state import NVML_DRIVER_NOT_LOADED, failed_with, outcome
 from gpudoctor.rules.observed import seen_gpu_devices
 from gpudoctor.rules.python._state import events, seen
 from gpudoctor.rules.registry import Draft, Rule, rule
@@ -144,7 +144,8 @@ def _from_text(self: Rule, facts: Facts) -> Iterator[Draft]:
         e for e in events(facts, "container-library-not-there") if "/wsl/" in e.parameters.get("detail", "")
     )
     no_nvml = events(facts, "smi-without-library") if wsl else ()
-    if failed_with(facts.driver.nvml.get(), NVML_OPERATING_SYSTEM):
+    nvml, in_text = facts.driver.nvml.get(), isinstance(facts.driver.library_files, Unknown)
+    if failed_with(nvml, NVML_OPERATING_SYSTEM) or (wsl and in_text and failed_with(nvml, NVML_DRIVER_NOT_LOADED)):
         yield self.finding(("driver.nvml", "host.wsl"), variant="blocked", remedies=(WINDOWS_DRIVER,))
     elif failed_with(cuda, CUDA_STUB) and not wsl and isinstance(facts.driver.library_files, Unknown):
         yield self.finding(("driver.cuda_init",), variant="stub", confidence=Confidence.LIKELY, remedies=(UNSET_STUB,))

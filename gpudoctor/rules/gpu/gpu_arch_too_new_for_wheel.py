@@ -116,6 +116,9 @@ def _from_log(self: Rule, facts: Facts, gpu: Gpu) -> Iterator[Draft]:
     if isinstance(facts.tensorflow.computations, Known):
         return  # it was tried here: what came of that outweighs words
     failed = of_gpu(events(facts, "invalid-ptx"), facts, gpu)
+    if not failed and (gpu.compute_capability.get() is None and gpu.name.get() is None):
+        handles = (e for e in events(facts, "cuda-error") if e.parameters.get("error") == "CUDA_ERROR_INVALID_HANDLE")
+        failed = tuple(handles)  # of a kernel that was never loaded: so it ends on GPUs that no wheel has code for
     if not failed and is_newer_than_build(facts, gpu):
         failed = of_gpu(events(facts, "no-kernel-image", "invalid-kernel-image"), facts, gpu)
     compiles = of_gpu(events(facts, "compiled-from-ptx"), facts, gpu)
