@@ -69,6 +69,7 @@ _AUGMENTATION = r"\b[A-Za-z]\.Compose\(\[|\biaa\.Sequential\("
 # Patterns are compiled when they are first needed: a word of them has to stand on the line.
 _SLOW_WORDS = ("slow", "long", "bottleneck", "speed", "hours")
 _TRAINING = ("train", "epoch", "fit(", "fit_generator", "keras")
+_NO_TRAINING = ("no train", "not train", "before train", "without train", "after train")
 _COMPARING = ("slow", "fast", "quick", "long", "boost", "speed", "same", "improve", "benefit", "gain", " time")
 _TIMES = (" s", *(f"{digit}s" for digit in range(10)), "sec", "min", "hour", "0h", "ms ")
 _IDLE_WORDS = ("low", "zero", "nothing", "idle", "\u7387")
@@ -100,7 +101,7 @@ class Reader:
         low = text.casefold()
         if any(word in low for word in _LOG):
             return
-        if any(word in low for word in _TRAINING):
+        if any(word in low for word in _TRAINING) and not any(word in low for word in _NO_TRAINING):
             seen.hint("training-said", at)
         self._speed(low, at, seen)
         if "gpu" in low and any(word in low for word in _IDLE_WORDS) and compiled(_IDLE).search(low):

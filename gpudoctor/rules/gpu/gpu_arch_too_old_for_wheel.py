@@ -70,7 +70,9 @@ def _from_log(self: Rule, facts: Facts, gpu: Gpu) -> Iterator[Draft]:
     if isinstance(facts.tensorflow.computations, Known):
         return  # it was tried here: what came of that outweighs words
     ignored = of_gpu(events(facts, "ignoring-gpu-capability"), facts, gpu)
-    failed = of_gpu(events(facts, "no-kernel-image", "invalid-kernel-image", "xla-capability"), facts, gpu)
+    # XLA names no GPU: beside a device that was made, it speaks of another one, for the display.
+    xla = () if events(facts, "created-device") else events(facts, "xla-capability")
+    failed = of_gpu((*events(facts, "no-kernel-image", "invalid-kernel-image"), *xla), facts, gpu)
     if not ignored and (not failed or is_newer_than_build(facts, gpu)):
         return
     name = gpu.name.get() or "the GPU"
