@@ -28,7 +28,11 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "processes": ("facts.model",),
     "policy.model": ("findings",),
     "policy": ("facts.model", "findings", "rules.registry"),
-    "rules": ("facts.model", "facts.paths", "findings", "compat", "plan", "policy.model", "processes"),
+    # Of logs only the table of messages, which is data: what kind of message an event is.
+    "rules": (
+        *("facts.model", "facts.paths", "findings", "compat", "plan", "policy.model", "processes"),
+        *("logs.message", "logs.messages"),
+    ),
     "verdict": ("facts.model", "findings", "rules"),
     "engine": ("facts.model", "facts.paths", "findings", "rules", "policy", "verdict"),
     "report": (

@@ -14,6 +14,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from gpudoctor.facts.lifeline import Lifeline
 from gpudoctor.facts.model import LogEvent
 from gpudoctor.logs.message import EventKind
 from gpudoctor.logs.messages import MESSAGES
@@ -61,6 +62,7 @@ class Worker:
         self._numbers = itertools.count(1)
         self._buffer = bytearray()
         self._read_end, write_end = os.pipe()
+        self._lifeline = Lifeline()
         try:
             with log.open("wb") as output:
                 self._process = subprocess.Popen(
@@ -68,17 +70,19 @@ class Worker:
                     stdin=subprocess.PIPE,
                     stdout=output,
                     stderr=subprocess.STDOUT,
-                    pass_fds=(write_end,),
+                    pass_fds=(write_end, *self._lifeline.descriptors),
                     cwd=folder,
                     env=dict(environ),
                     start_new_session=True,
                 )
         except (OSError, ValueError) as exc:
             os.close(self._read_end)
+            self._lifeline.close()
             reason = f"{argv[0]} could not be started: {getattr(exc, 'strerror', None) or exc}"
             raise WorkerError(Failure.NOT_STARTED, reason) from exc
         finally:
             os.close(write_end)
+        self._lifeline.tie(self._process.pid)
 
     def ask(self, do: str, *, seconds: float, **arguments: object) -> dict[str, object]:
         """Send one command and return its answer. seconds: until it is given up. Raises WorkerError."""
@@ -161,6 +165,7 @@ class Worker:
         with contextlib.suppress(OSError):
             os.close(self._read_end)
         self._read_end = -1
+        self._lifeline.close()
 
 
 # What the log says of a failure; all else is printed by healthy programs, too.

@@ -7,6 +7,9 @@ import gc
 
 gc.set_threshold(100_000)  # it lives for a moment and makes little garbage: collecting costs more than it frees
 
+import functools
+import importlib
+import os
 import sys
 from collections.abc import Callable
 from typing import Annotated
@@ -14,20 +17,12 @@ from typing import Annotated
 import typer
 
 from gpudoctor import __version__
-from gpudoctor.cli.bench import bench
-from gpudoctor.cli.check import check
-from gpudoctor.cli.data import data_app
-from gpudoctor.cli.explain import explain
 from gpudoctor.cli.fast import Command, Group
 from gpudoctor.cli.output import hold_standard_descriptors
-from gpudoctor.cli.plan import plan
-from gpudoctor.cli.policy import policy_app
-from gpudoctor.cli.processes import processes
-from gpudoctor.cli.rules import rules
-from gpudoctor.cli.snapshot import snapshot
-from gpudoctor.cli.tables import tables_app, use_tables_of_environment
 
-COMMANDS = (check, processes, explain, plan, snapshot, rules, bench)
+# One module each beside this one; only that of the command that is meant is loaded.
+COMMANDS = ("check", "processes", "explain", "plan", "snapshot", "rules", "bench")
+GROUPS = ("data", "policy", "tables")
 
 
 def _version(value: bool) -> None:
@@ -42,10 +37,16 @@ def _root(
     ] = False,
 ) -> None:
     """Tell why TensorFlow or Keras does not use the NVIDIA GPU, and how to mend it."""
-    use_tables_of_environment()
+    if os.environ.get("GPUDOCTOR_TABLES"):
+        _of("tables", "use_tables_of_environment")()
 
 
-def _typer(commands: tuple[Callable[..., None], ...]) -> typer.Typer:
+def _of(module: str, name: str) -> Callable[..., None]:
+    found: Callable[..., None] = getattr(importlib.import_module(f"gpudoctor.cli.{module}"), name)
+    return found
+
+
+def _typer(commands: tuple[str, ...]) -> typer.Typer:
     found = typer.Typer(
         name="gpudoctor",
         cls=Group,
@@ -56,19 +57,29 @@ def _typer(commands: tuple[Callable[..., None], ...]) -> typer.Typer:
     )
     found.callback()(_root)
     for command in commands:
-        found.command(cls=Command)(command)
+        found.command(name=command, cls=Command)(_of(command, command))
     return found
 
 
-app = _typer(COMMANDS)
-app.add_typer(data_app, name="data")
-app.add_typer(policy_app, name="policy")
-app.add_typer(tables_app, name="tables")
+@functools.cache
+def whole_app() -> typer.Typer:
+    """Return the program with all its commands."""
+    found = _typer(COMMANDS)
+    for group in GROUPS:
+        found.add_typer(getattr(importlib.import_module(f"gpudoctor.cli.{group}"), f"{group}_app"), name=group)
+    return found
+
+
+def __getattr__(name: str) -> typer.Typer:
+    """Make `app`, the whole program, when it is first asked for."""
+    if name == "app":
+        return whole_app()
+    raise AttributeError(name)
 
 
 def main() -> None:
     """Entry point of the command `gpudoctor`."""
     hold_standard_descriptors()
     # To look at the options of every command takes as long as a small check: only those of the one that is meant.
-    named = tuple(command for command in COMMANDS if command.__name__ in sys.argv[1:2])
-    (_typer(named) if named else app)()
+    named = tuple(command for command in COMMANDS if command in sys.argv[1:2])
+    (_typer(named) if named else whole_app())()
