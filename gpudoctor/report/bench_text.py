@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 
-from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -22,6 +21,7 @@ from gpudoctor.report.bench_lines import (
     tried_line,
 )
 from gpudoctor.report.clean import clean
+from gpudoctor.report.console import plain_console
 
 WIDTH = 80
 _STYLES = {Status.OK: "green", Status.SKIPPED: "dim", Status.FAILED: "bold red"}
@@ -32,17 +32,7 @@ class _Page:
 
     def __init__(self, width: int, color: bool) -> None:
         self.out = io.StringIO()
-        self.console = Console(
-            file=self.out,
-            width=width,
-            force_terminal=color,
-            color_system="standard" if color else None,
-            no_color=not color,
-            highlight=False,
-            markup=False,
-            emoji=False,
-            legacy_windows=False,
-        )
+        self.console = plain_console(self.out, width, color)
 
     def heading(self, text: str) -> None:
         self.console.print()

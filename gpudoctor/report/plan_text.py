@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 
-from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -14,6 +13,7 @@ from gpudoctor.plan.driver import driver_route
 from gpudoctor.plan.model import Answer, Change, PlannedGpu, Provider, Stack
 from gpudoctor.plan.ways import Way, WayKind, ways
 from gpudoctor.report.clean import clean
+from gpudoctor.report.console import plain_console
 
 WIDTH = 80
 _LABEL = 14
@@ -43,17 +43,7 @@ class _Page:
 
     def __init__(self, width: int, color: bool) -> None:
         self.out = io.StringIO()
-        self.console = Console(
-            file=self.out,
-            width=width,
-            force_terminal=color,
-            color_system="standard" if color else None,
-            no_color=not color,
-            highlight=False,
-            markup=False,
-            emoji=False,
-            legacy_windows=False,
-        )
+        self.console = plain_console(self.out, width, color)
 
     def heading(self, text: str, rest: str = "", style: str = "bold") -> None:
         self.console.print()
