@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from gpudoctor.logs.formats import said
 from gpudoctor.logs.reader import LogReader
-from gpudoctor.logs.text import plain_line
+from gpudoctor.logs.seen import Seen
+from gpudoctor.logs.text import TextReader, plain_line
 
 # A line is recognised when what follows it has been read: so many lines are held back.
 HELD_BYTES = 4 * 1024 * 1024
@@ -27,9 +29,10 @@ class _Tap:
 
 
 def marked_lines(pieces: Iterable[bytes]) -> Iterator[str]:
-    """Yield the text in blocks of lines, each recognised line with the names of its messages before it."""
+    """Yield the text in blocks of lines; before each recognised one the names of its messages, or of its format."""
     tap = _Tap()
     log = LogReader("", tap)
+    formats = _Formats()
     found: dict[int, list[str]] = {}
     rest = b""
     for piece in _with_end(pieces):
@@ -39,7 +42,7 @@ def marked_lines(pieces: Iterable[bytes]) -> Iterator[str]:
             text, line = tap.blocks.pop(0)
             whole = rest + text
             end = len(whole) if piece is None and not tap.blocks else whole.rfind(b"\n") + 1
-            yield _marked(whole[:end], line - rest.count(b"\n"), found)
+            yield _marked(whole[:end], line - rest.count(b"\n"), found, formats)
             rest = whole[end:] if len(whole) - end < HELD_BYTES else b""
 
 
@@ -48,10 +51,30 @@ def _with_end(pieces: Iterable[bytes]) -> Iterator[bytes | None]:
     yield None
 
 
-def _marked(text: bytes, line: int, found: dict[int, list[str]]) -> str:
+class _Formats:
+    """Tells which readers of formats take something from a line."""
+
+    def __init__(self) -> None:
+        reader = TextReader()
+        self._seen = Seen()
+        self._sentences = reader.format(said.Reader)
+        self._others = [(name, each) for name, each in reader.formats() if each is not self._sentences]
+
+    def names(self, text: str, at: str) -> Iterator[str]:
+        """Yield the names of messages that a line says in words, and of formats that read it."""
+        assert isinstance(self._sentences, said.Reader)  # noqa: S101 (it is the class that was asked for)
+        yield from self._sentences.messages(text, at, self._seen)
+        for name, reader in self._others:
+            before = self._seen.recognised
+            reader.line(text, at, self._seen)
+            if self._seen.recognised != before:
+                yield name
+
+
+def _marked(text: bytes, line: int, found: dict[int, list[str]], formats: _Formats) -> str:
     lines = []
     for number, raw in enumerate(text.split(b"\n")[: -1 if text.endswith(b"\n") else None], line):
-        names = ", ".join(dict.fromkeys(found.pop(number, [])))
         shown = plain_line(raw[:SHOWN])
+        names = ", ".join(dict.fromkeys([*found.pop(number, []), *formats.names(shown, f":{number}")]))
         lines.append(f"{f'[{names}] ' if names else '  '}{shown}\n")
     return "".join(lines)

@@ -8,7 +8,7 @@ import itertools
 import pkgutil
 import re
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Protocol
 
 from gpudoctor.facts.model import LogEvent
@@ -77,6 +77,11 @@ class TextReader:
     def format(self, kind: type[Format]) -> Format:
         """Return the reader of this class."""
         return next(item for item in self._formats if type(item) is kind)
+
+    def formats(self) -> Iterator[tuple[str, Format]]:
+        """Yield the name and the reader of each format: nvidia-smi-table."""
+        for reader in self._formats:
+            yield type(reader).__module__.rpartition(".")[2].replace("_", "-"), reader
 
     def read(self, pieces: Iterable[bytes], source: str) -> None:
         """Read a text that arrives in pieces. Never raises for what the bytes are."""

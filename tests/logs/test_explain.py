@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from gpudoctor.cli import app
 from gpudoctor.logs.messages import MESSAGES
+from gpudoctor.logs.rows.said import SENTENCES
 from gpudoctor.report.json import json_schema
 from tests.logs.test_texts import TEXTS
 
@@ -99,10 +100,23 @@ def test_wrong_usage(tmp_path: Path) -> None:
 def test_list() -> None:
     status, shown, _ = call("--list")
     assert status == 0
-    assert all(f"{message.id} (" in shown for message in MESSAGES)
+    assert all(f"{message.id} (" in shown for message in (*MESSAGES, *SENTENCES))
 
 
 def test_show_lines() -> None:
     status, shown, _ = call("-", "--show-lines", given=b"first\n\x1b[31mLoaded cuDNN version 8100\x1b[0m\nlast")
     assert status == 0
     assert shown.splitlines() == ["  first", "[loaded-cudnn] Loaded cuDNN version 8100", "  last"]
+
+
+def test_show_lines_marks_each_sentence() -> None:
+    given = b"So slow!\nwith tf.GradientTape() as tape:\nSlow again.\nRelu\n"
+    _, shown, _ = call("-", "--show-lines", given=given)
+    marks = ["[said-slow] So slow!", "[gradient-tape] with tf.GradientTape() as tape:", "[said-slow] Slow again."]
+    assert shown.splitlines() == [*marks, "  Relu"]
+
+
+def test_show_lines_names_the_format_of_a_line() -> None:
+    given = b"hello\nGPU 0: Tesla T4 (UUID: GPU-11111111-2222-3333-4444-555555555555)\nEpoch 1/2\n"
+    _, shown, _ = call("-", "--show-lines", given=given)
+    assert [line.partition("]")[0] for line in shown.splitlines()] == ["  hello", "[nvidia-smi-list", "[training"]

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 
 import pytest
 from packaging.specifiers import SpecifierSet
 
+from gpudoctor.logs.formats import said
 from gpudoctor.logs.messages import MESSAGES, Message
 from gpudoctor.logs.reader import read_text
+from gpudoctor.logs.rows.said import SENTENCES
+from gpudoctor.logs.seen import Seen
 
 RTX = {"gpu_name": "NVIDIA GeForce RTX 3080 Ti", "pci_address": "0000:01:00.0", "compute_capability": "8.6"}
 GTX = {"gpu_name": "GeForce GTX 660M", "pci_address": "0000:01:00.0", "compute_capability": "3.0"}
@@ -409,6 +413,21 @@ def test_every_row_has_a_line() -> None:
 def test_a_row_recognises_its_example(message: Message) -> None:
     events = list(read_text(f"before\n  {message.example}\r\nafter"))
     assert {(event.message, event.line) for event in events} == {(message.id, 2)}
+
+
+@pytest.mark.parametrize("message", SENTENCES, ids=lambda m: m.id)
+def test_a_sentence_is_told_by_its_example(message: Message) -> None:
+    seen, reader = Seen(), said.Reader()
+    for number, line in enumerate(message.example.split("\n"), 1):
+        reader.line(line, f"log.txt:{number}", seen)
+    assert message.id in [event.message for event in seen.events]
+
+
+def test_every_name_that_sentences_give_is_described() -> None:
+    given = set(re.findall(r'yield "([a-z0-9-]+)"', inspect.getsource(said)))
+    assert given <= {m.id for m in (*MESSAGES, *SENTENCES)}
+    assert {m.id for m in SENTENCES} <= given
+    assert not {m.id for m in SENTENCES} & {m.id for m in MESSAGES}
 
 
 def test_table_is_well_formed() -> None:

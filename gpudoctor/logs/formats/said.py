@@ -6,6 +6,8 @@ first of a kind counts.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from gpudoctor.facts.model import LogEvent
 from gpudoctor.logs.seen import Seen, compiled
 
@@ -95,74 +97,77 @@ class Reader:
 
     def line(self, text: str, at: str, seen: Seen) -> None:
         """Take a line."""
+        for message in self.messages(text, at, seen):
+            if message not in self._told:
+                self._told.add(message)
+                source, _, number = at.rpartition(":")
+                seen.events.append(
+                    LogEvent(message=message, line=int(number) if number.isdigit() else 0, source=source)
+                )
+
+    def messages(self, text: str, at: str, seen: Seen) -> Iterator[str]:
+        """Yield what a line says, by the names of SENTENCES and of rows."""
         if not 3 < len(text) < LONGEST or text[:1] in "|+" or "\u2501" in text or "[=" in text:  # noqa: PLR2004
             return
-        self._program(text, at, seen)
+        yield from self._program(text)
         low = text.casefold()
         if any(word in low for word in _LOG):
             return
         if any(word in low for word in _TRAINING) and not any(word in low for word in _NO_TRAINING):
             seen.hint("training-said", at)
-        self._speed(low, at, seen)
+        yield from self._speed(low)
         if "gpu" in low and any(word in low for word in _IDLE_WORDS) and compiled(_IDLE).search(low):
-            self._tell("said-gpu-idle", at, seen)
+            yield "said-gpu-idle"
         if (
             any(word in low for word in _MEMORY_WORDS)
             and ("gpu" in low or "tensorflow" in low)
             and compiled(_MEMORY).search(low)
         ):
-            self._tell("said-memory-taken", at, seen)
+            yield "said-memory-taken"
         if any(word in low for word in _DISK_WORDS) and compiled(_DISK).search(low):
-            self._tell("slow-storage", at, seen)
+            yield "slow-storage"
 
-    def _speed(self, low: str, at: str, seen: Seen) -> None:
+    def _speed(self, low: str) -> Iterator[str]:
         """Take comparisons of devices, and complaints."""
         slow = any(word in low for word in _SLOW_WORDS)
         if slow and compiled(_SLOW).search(low):
-            self._tell("said-slow", at, seen)
+            yield "said-slow"
         if "cpu" not in low and "gpu" not in low and "strategy" not in low:
             return
         compares = any(word in low for word in _COMPARING)
         if compares and compiled(_SLOWER).search(low) and not compiled(_NOT).search(low):
-            self._tell("said-gpu-slower", at, seen)
+            yield "said-gpu-slower"
         if compares and compiled(_MORE_GPUS).search(low) and not compiled(_NOT).search(low):
-            self._tell("said-more-gpus-slower", at, seen)
+            yield "said-more-gpus-slower"
         elif "gpus" in low and (match := compiled(_FEW_AND_MANY).search(low)) is not None:
             one = float(match["one"]) * _seconds(match["few"])
             if float(match["all"]) * _seconds(match["many"]) >= one:
-                self._tell("said-more-gpus-slower", at, seen)
+                yield "said-more-gpus-slower"
         if not any(word in low for word in _TIMES) or "cpu times" in low:
             return
         found = list(compiled(_AFTER).finditer(low)) or list(compiled(_BEFORE).finditer(low))
         for match in found:
             self._times.setdefault(match["device"], float(match["value"]) * _seconds(match["unit"]))
         if found and self._times.get("gpu", 0.0) >= WORTH * self._times.get("cpu", float("inf")):
-            self._tell("said-gpu-slower", at, seen)
+            yield "said-gpu-slower"
 
-    def _program(self, text: str, at: str, seen: Seen) -> None:
+    def _program(self, text: str) -> Iterator[str]:
         """Take a line of a program."""
         if "GradientTape(" in text:
-            self._tell("gradient-tape", at, seen)
+            yield "gradient-tape"
         elif "tf.function" in text and "retracing" not in text:
-            self._tell("tf-function", at, seen)
+            yield "tf-function"
         if any(word in text for word in _INPUT_WORDS) and compiled(_PYTHON_INPUT).search(text):
-            self._tell("python-generator", at, seen)
+            yield "python-generator"
         if (".Compose(" in text or "iaa." in text) and compiled(_AUGMENTATION).search(text):
-            self._tell("augmentation-arguments", at, seen)
+            yield "augmentation-arguments"
         stripped = text.lstrip()
         if stripped.startswith(("for ", "while ")) and stripped.endswith(":"):
             self._loop = len(text) - len(stripped) + 1
         elif self._loop and len(text) - len(stripped) < self._loop:
             self._loop = 0
         elif self._loop and ".predict(" in text:
-            self._tell("predict-in-loop", at, seen)
-
-    def _tell(self, message: str, at: str, seen: Seen) -> None:
-        if message in self._told:
-            return
-        self._told.add(message)
-        source, _, number = at.rpartition(":")
-        seen.events.append(LogEvent(message=message, line=int(number) if number.isdigit() else 0, source=source))
+            yield "predict-in-loop"
 
 
 def _seconds(unit: str) -> float:
