@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,6 +25,7 @@ from gpudoctor.benchmark.data_model import (
     Progress,
 )
 from gpudoctor.benchmark.image_cache import CachedSet, Manifest
+from gpudoctor.facts.scratch import scratch_folder
 
 __all__ = ["DataError", "DataSet", "Spec", "clear", "ensure", "list_cached"]
 
@@ -136,13 +136,10 @@ def _make(host: Host, python: str, spec: Spec, root: Path, on_progress: OnProgre
     """Make a set beside its place, then rename it into it. Raises DataError and OSError."""
     root.mkdir(parents=True, exist_ok=True)
     _require_space(root, spec)
-    partial = Path(tempfile.mkdtemp(prefix=f"{spec.hash}{image_cache.PARTIAL}", dir=root))
-    try:
+    with scratch_folder(f"{spec.hash}{image_cache.PARTIAL}", root) as partial:
         manifest, workers = _draw(host, python, spec, partial, on_progress)
         image_cache.write_manifest(partial, manifest)
         _place(partial, root / spec.hash, spec)
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
     return manifest, workers
 
 
@@ -170,8 +167,8 @@ def _draw(host: Host, python: str, spec: Spec, folder: Path, on_progress: OnProg
         parts.append({"name": part, "first": first, "count": count})
     workers = split_evenly(spec.total, IMAGES_PER_PROCESS)
     common = {"folder": str(folder), "seed": spec.seed, "quality": spec.quality, "sizes": spec.sizes, "parts": parts}
-    with tempfile.TemporaryDirectory(prefix="gpudoctor-") as scratch:
-        progress = Path(scratch) / "progress"
+    with scratch_folder() as scratch:
+        progress = scratch / "progress"
         requests = tuple(
             {**common, "progress": str(progress), "worker": worker, "workers": workers} for worker in range(workers)
         )

@@ -6,7 +6,6 @@ import hashlib
 import itertools
 import json
 import os
-import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,6 +24,7 @@ from gpudoctor.benchmark.data_model import (
     Remark,
 )
 from gpudoctor.benchmark.layout import Classes, Layout, read_layout
+from gpudoctor.facts.scratch import scratch_folder
 
 if TYPE_CHECKING:
     from gpudoctor.facts.host import Host
@@ -159,8 +159,8 @@ def _choose(files: Sequence[ImageFile], most: int | None, seed: int) -> tuple[Im
 
 
 def _scan(host: Host, python: str, files: Sequence[ImageFile], on_progress: OnProgress | None) -> Scan:
-    with tempfile.TemporaryDirectory(prefix="gpudoctor-") as scratch:
-        names, progress = Path(scratch) / "names.json", Path(scratch) / "progress"
+    with scratch_folder() as scratch:
+        names, progress = scratch / "names.json", scratch / "progress"
         names.write_text(json.dumps([file.path for file in files]), encoding="ascii")
         request = {"list": str(names), "progress": str(progress), "threads": usable_cores()}
         work = Work(

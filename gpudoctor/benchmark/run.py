@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
-import shutil
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -36,9 +34,11 @@ from gpudoctor.facts.collect import collect
 from gpudoctor.facts.host import Host
 from gpudoctor.facts.model import Facts
 from gpudoctor.facts.probes.target import choose_target
+from gpudoctor.facts.scratch import scratch_folder
 from gpudoctor.findings import Expect
 
 FULL_BUDGET_SECONDS = 24 * 3600.0
+FOLDER = "gpudoctor-bench-"
 Save = Callable[[BenchResult], None]
 
 
@@ -94,14 +94,14 @@ class Run:
         devices = dict(self._devices())
         if not devices:
             return
-        with self._folder() as links:
+        with scratch_folder(FOLDER) as links:
             modes = tuple(mode for group in devices for mode in group)  # a mode that is skipped needs no images
             runnable = replace(self._options, modes=modes)
             pictures = prepare(self._host, self._python, runnable, links, self._hooks.progress)
             self._data = pictures.data
             for number, (modes, device) in enumerate(devices.items()):
                 share = self._budget.share(1 / (len(devices) - number))
-                with self._folder() as folder:
+                with scratch_folder(FOLDER) as folder:
                     self._group(modes, device, pictures, share, folder)
                 for text in share.dropped:
                     self._budget.drop(text)
@@ -134,14 +134,6 @@ class Run:
             self._modes[mode] = ModeResult(
                 mode=mode.value, status=Status.SKIPPED, reason=skip.reason, detail=skip.detail
             )
-
-    @contextlib.contextmanager
-    def _folder(self) -> Iterator[Path]:
-        folder = Path(tempfile.mkdtemp(prefix="gpudoctor-bench-"))
-        try:
-            yield folder
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
 
     def _group(self, modes: tuple[Mode, ...], device: Device, pictures: Pictures, budget: Budget, folder: Path) -> None:
         plan = self._plan(modes, device, pictures, folder)

@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from gpudoctor.benchmark.options import Mode
 from gpudoctor.benchmark.results import GpuUse
+from gpudoctor.facts.lifeline import Lifeline
 from gpudoctor.facts.probes.driver_answers import FLAGS, program
 from gpudoctor.facts.probes.nvml import THROTTLE_BITS, binding_folder
 from gpudoctor.facts.probes.processes import FIRST_PID_NAMESPACE
@@ -52,6 +53,7 @@ class Telemetry:
         self._buffer = bytearray()
         self._samples: list[Sample] = []
         request = {"nvidia_ml_py_dir": binding_folder(), "gpu": gpu_uuid, "seconds": seconds}
+        self._lifeline = Lifeline()  # a child that hangs in the driver reads no end of its standard input
         self._read_end, write_end = os.pipe()
         os.set_blocking(self._read_end, False)
         argv = [sys.executable, *FLAGS, "-c", program("sample_nvml"), str(write_end), json.dumps(request)]
@@ -61,12 +63,13 @@ class Telemetry:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
-                pass_fds=(write_end,),
+                pass_fds=(write_end, *self._lifeline.descriptors),
                 env=dict(environ),
                 start_new_session=True,
             )
         finally:
             os.close(write_end)
+        self._lifeline.tie(self._process.pid)
 
     def begin(self, mode: Mode, pid: int | None = None) -> None:
         """A round of a mode begins, in the process pid."""
@@ -130,6 +133,7 @@ class Telemetry:
         with contextlib.suppress(OSError):
             os.close(self._read_end)
         self._read_end = -1
+        self._lifeline.close()
 
 
 def summarise(samples: Sequence[Sample], own_pids: set[int], *, pids_are_ours: bool = True) -> GpuUse:

@@ -82,4 +82,7 @@ def main() -> None:
     hold_standard_descriptors()
     # To look at the options of every command takes as long as a small check: only those of the one that is meant.
     named = tuple(command for command in COMMANDS if command in sys.argv[1:2])
-    (_typer(named) if named else whole_app())()
+    try:
+        (_typer(named) if named else whole_app())()
+    except KeyboardInterrupt:  # while a command is still loaded; later it is typer or the command that catches it
+        sys.exit(130)
