@@ -7,6 +7,7 @@ import gc
 
 gc.set_threshold(100_000)  # it lives for a moment and makes little garbage: collecting costs more than it frees
 
+import atexit
 import functools
 import importlib
 import os
@@ -80,6 +81,8 @@ def __getattr__(name: str) -> typer.Typer:
 def main() -> None:
     """Entry point of the command `gpudoctor`."""
     hold_standard_descriptors()
+    # Python's end looks twice for garbage among all that was made; for the system to take it back costs nothing.
+    atexit.register(gc.freeze)
     # To look at the options of every command takes as long as a small check: only those of the one that is meant.
     named = tuple(command for command in COMMANDS if command in sys.argv[1:2])
     try:
