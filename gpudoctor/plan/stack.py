@@ -8,6 +8,7 @@ from gpudoctor import compat
 from gpudoctor.compat import CodeAnswer, GpuCode, NotCovered, Os, Trust, version
 from gpudoctor.compat.bundle import load
 from gpudoctor.compat.rows import CondaCuda, CudaDriver, CudaPin, Cudnn, KerasRow, OfficialBuild, PipRoute, Wheel
+from gpudoctor.compat.specifiers import satisfies
 from gpudoctor.plan.families import first_branch
 from gpudoctor.plan.model import Evidence, Machine, Provider, Stack
 
@@ -45,10 +46,7 @@ def pip_provides(wheel: Wheel) -> bool:
 
 def _allows(requirement: str, text: str) -> bool:
     """Whether a requirement as the table writes it (alternatives with markers, parted by a bar) admits a version."""
-    from packaging.specifiers import SpecifierSet  # only a remedy needs it, and `check --quick` has little time
-
-    specifiers = [part.partition(";")[0].strip() for part in requirement.split("|")]
-    return any(SpecifierSet(specifier).contains(text, prereleases=True) for specifier in specifiers)
+    return any(satisfies(version(text), part.partition(";")[0]) for part in requirement.split("|"))
 
 
 def _first_without_code(major: int, cuda_major: int, capabilities: tuple[str, ...]) -> Cudnn | None:

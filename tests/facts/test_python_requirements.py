@@ -12,10 +12,11 @@ from packaging.markers import Marker
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
+from gpudoctor.compat.specifiers import satisfies
 from gpudoctor.facts.model import Absent, CondaPackage, Conflict, Known, Unknown
 from gpudoctor.facts.probes.answers import Answer
 from gpudoctor.facts.probes.python_environment import PythonAnswer, _conda_packages, read_python
-from gpudoctor.facts.probes.requirements import applies, conflicts, satisfies
+from gpudoctor.facts.probes.requirements import applies, conflicts
 from tests.environments import Environment, add_distribution, add_tensorflow, make_environment, write
 
 NUMPY = ('numpy<2.0.0,>=1.26.0; python_version >= "3.12"', 'numpy<2.0.0,>=1.23.5; python_version <= "3.11"')

@@ -1,7 +1,7 @@
 """What TensorFlow's family declares to require, and what of it the environment does not fulfil.
 
-Specifiers and markers of the usual forms are judged here: the parts of `packaging` that can do it load half the
-standard library, and `check --quick` has little time. Other forms go to `packaging`; a test compares the two.
+Markers of the usual forms are judged here: the part of `packaging` that can do it loads half the standard library, and
+`check --quick` has little time. Other forms go to `packaging`; a test compares the two.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from packaging.version import InvalidVersion, Version
 
+from gpudoctor.compat.specifiers import holds, satisfies
 from gpudoctor.facts.model import Conflict, Fact, Known, Unknown
 from gpudoctor.facts.probes.tensorflow_files import KERAS, providers
 
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from gpudoctor.facts.probes.answers import Answer
 
 REQUIREMENT = re.compile(r"\s*(?P<name>[\w.-]+)\s*(?:\[[^\]]*\]\s*)?\(?(?P<specifier>[^()@]*?)\)?\s*\Z")
-CLAUSE = re.compile(r"(?P<operator>==|!=|<=|>=|<|>|~=)(?P<version>[\w.]+)(?P<wildcard>\.\*)?\Z")
 CONDITION = re.compile(r"""\s*(?P<name>\w+)\s*(?P<operator>==|!=|<=|>=|<|>)\s*["'](?P<value>[^"']*)["']\s*\Z""")
 VERSIONS = ("python_version", "python_full_version")
 
@@ -91,7 +91,7 @@ def _condition(match: re.Match[str], environment: dict[str, str]) -> bool | None
         return None
     if name in VERSIONS:
         try:
-            return _clause(CLAUSE.match(operator + value), Version(own))
+            return holds(Version(own), operator + value)
         except InvalidVersion:
             return None
     return {"==": own == value, "!=": own != value}.get(operator)
@@ -113,49 +113,6 @@ def _holds(specifier: str, version: str | None) -> bool:
     try:
         return not version or satisfies(Version(version), specifier)
     except InvalidVersion:
-        return True
-
-
-def satisfies(version: Version, specifier: str) -> bool:
-    """Whether a version, also a pre-release, fulfils all clauses of a specifier; true for one that is none."""
-    for text in filter(None, specifier.split(",")):
-        try:
-            result = _clause(CLAUSE.match(text), version)
-        except InvalidVersion:
-            result = None
-        if not (_satisfies_by_packaging(version, text) if result is None else result):
-            return False
-    return True
-
-
-def _clause(match: re.Match[str] | None, version: Version) -> bool | None:
-    """Return whether one clause holds, by PEP 440; None for a form that is not judged here. Raises InvalidVersion."""
-    if match is None:
-        return None
-    operator, bound = match["operator"], Version(match["version"])
-    if operator == "~=" or match["wildcard"] or version.local or bound.local or version.epoch != bound.epoch:
-        return None
-    match operator:
-        case "==":
-            return version == bound
-        case "!=":
-            return version != bound
-        case "<=":
-            return version <= bound
-        case ">=":
-            return version >= bound
-        case "<":  # <2 leaves out 2.0rc1 too
-            same = Version(version.base_version) == Version(bound.base_version)
-            return version < bound and (bound.is_prerelease or not version.is_prerelease or not same)
-    return None if version.is_postrelease else version > bound
-
-
-def _satisfies_by_packaging(version: Version, clause: str) -> bool:
-    from packaging.specifiers import InvalidSpecifier, SpecifierSet
-
-    try:
-        return SpecifierSet(clause).contains(version, prereleases=True)
-    except InvalidSpecifier:
         return True
 
 
