@@ -60,7 +60,7 @@ def test_quick_says_that_tensorflow_was_not_started(root: Path) -> None:
 def test_probes_run_side_by_side_and_are_told_of(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     met = threading.Barrier(2, timeout=30)
     of_nvml, of_libcuda = nvml.probe, libcuda.probe
-    monkeypatch.setattr(nvml, "probe", lambda *a: (met.wait(), of_nvml(*a))[1])
+    monkeypatch.setattr(nvml, "probe", lambda *a, **k: (met.wait(), of_nvml(*a, **k))[1])
     monkeypatch.setattr(libcuda, "probe", lambda *a: (met.wait(), of_libcuda(*a))[1])
     seen: list[tuple[str, ...]] = []
     host = Dying(root, ChildRun(outcome=ChildOutcome.EXITED))
@@ -70,7 +70,7 @@ def test_probes_run_side_by_side_and_are_told_of(root: Path, monkeypatch: pytest
 
 
 def test_a_probe_that_raises_is_a_fault_of_ours_and_not_hidden(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(*_: object) -> None:
+    def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError("ours")
 
     monkeypatch.setattr(nvml, "probe", broken)
@@ -83,7 +83,7 @@ def test_an_interruption_keeps_what_was_read(root: Path, monkeypatch: pytest.Mon
     host = Dying(root, ChildRun(outcome=ChildOutcome.EXITED, reason="ended"))
     monkeypatch.setattr(host, "stop", stopped.set)
     hang = nvml.probe
-    monkeypatch.setattr(nvml, "probe", lambda *a: (stopped.wait(30), hang(*a))[1])
+    monkeypatch.setattr(nvml, "probe", lambda *a, **k: (stopped.wait(30), hang(*a, **k))[1])
 
     def impatient(running: tuple[str, ...]) -> None:
         if running == ("NVML",):

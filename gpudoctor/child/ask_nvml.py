@@ -1,8 +1,9 @@
 """Child program: asks NVML everything that gpudoctor wants to know, through nvidia-ml-py.
 
-Runs in gpudoctor's own interpreter (`-I -S -B`). Request: {"nvidia_ml_py_dir": folder that holds pynvml}. It streams
-one JSON object per line, to be merged in order: flat keys "gpu.0.name" with a value or {"error": name, "code": number},
-and "calling", the function that is about to be called. A function that hangs or aborts costs only its own answer.
+Runs in gpudoctor's own interpreter (`-I -S -B`). Request: {"nvidia_ml_py_dir": folder that holds pynvml, "thorough":
+whether to ask what takes many calls as well}. It streams one JSON object per line, to be merged in order: flat keys
+"gpu.0.name" with a value or {"error": name, "code": number}, and "calling", the function that is about to be called. A
+function that hangs or aborts costs only its own answer.
 """
 
 from __future__ import annotations
@@ -69,9 +70,10 @@ class ProcessV1(ctypes.Structure):
 class Nvml:
     """The binding, and the stream to which each answer goes together with the name of the next call."""
 
-    def __init__(self, descriptor: int, binding: object) -> None:
+    def __init__(self, descriptor: int, binding: object, *, thorough: bool = True) -> None:
         self.descriptor = descriptor
         self.binding = binding
+        self.thorough = thorough
         self.pending: dict[str, object] = {}
 
     def function(self, name: str) -> Callable[..., object]:
@@ -241,13 +243,16 @@ def processes_v1(nvml: Nvml, symbol: str, handle: object) -> list[list[object]]:
 
 
 def ask_processes(nvml: Nvml, gpu: int, handle: object) -> bool:
-    """Ask for the processes of each kind: lists of [pid, bytes or None]. Return whether there are any."""
+    """Ask for the processes of each kind: lists of [pid, bytes or None, GPU instance where the driver knows of such].
+
+    Return whether there are any.
+    """
 
     def newer(symbol: str) -> object:
         found = nvml.function(symbol)(handle)
         if not isinstance(found, list) or len(found) > MOST_PROCESSES:
             return None
-        return [[one.pid, one.usedGpuMemory] for one in found]
+        return [[one.pid, one.usedGpuMemory, one.gpuInstanceId] for one in found]
 
     any_listed = False
     for kind, symbol in PROCESSES.items():
@@ -301,7 +306,7 @@ def ask_gpus(nvml: Nvml, count: int) -> None:
 def main() -> None:
     """Answer one request."""
     descriptor, request = int(sys.argv[1]), json.loads(sys.argv[2])
-    nvml = Nvml(descriptor, None)
+    nvml = Nvml(descriptor, None, thorough=request.get("thorough", True))
     nvml.flush(calling=f"loading {LIBRARY}")
     try:
         ctypes.CDLL(LIBRARY)  # first, so that the binding's 30 ms are not spent where there is no driver

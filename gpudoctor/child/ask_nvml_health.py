@@ -5,13 +5,16 @@ Only functions that are called with the first part's `Nvml`; whatever a GPU does
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable
 
 
 class Asked:
     """What the first part's `Nvml` is for this one; no Protocol, since to import typing takes 5 ms."""
 
+    binding: object
     pending: dict[str, object]
+    thorough: bool
 
     def function(self, name: str) -> Callable[..., object]:
         """Return the binding's function."""
@@ -30,6 +33,9 @@ UNCORRECTED, SINCE_START = 1, 0
 MIG_ON = 1
 VIRTUAL_GPU = 2
 MOST_INSTANCES = 32
+# What the driver says of a place for an instance that is free, and of one that the GPU does not have.
+FREE_PLACE, NO_PLACE = 6, 2
+NVLINK_RECOVERY = 1
 MOST_LINKS = 36
 MOST_IN_TOPOLOGY = 16
 P2P_READ = 0  # the binding's own constant is a tuple by mistake
@@ -48,6 +54,7 @@ def ask_health(nvml: Asked, gpu: int, handle: object) -> None:
     nvml.ask(f"gpu.{gpu}.ecc_uncorrected", "nvmlDeviceGetTotalEccErrors", handle, UNCORRECTED, SINCE_START)
     ask_mig(nvml, gpu, handle)
     ask_links(nvml, gpu, handle)
+    ask_fabric(nvml, gpu, handle)
     if answers["virtualization"] == VIRTUAL_GPU:
         ask_license(nvml, gpu, handle)
 
@@ -58,18 +65,32 @@ def ask_mig(nvml: Asked, gpu: int, handle: object) -> None:
     mode = nvml.call(symbol, lambda: nvml.function(symbol)(handle))
     if not isinstance(mode, list) or mode[0] != MIG_ON:
         return
-    found: list[object] = []
+    handles, problem = mig_handles(nvml, handle)
+    found = [nvml.call("nvmlDeviceGetUUID", lambda one=one: nvml.function("nvmlDeviceGetUUID")(one)) for one in handles]  # type: ignore[misc]
+    numbers = [
+        nvml.call("nvmlDeviceGetGpuInstanceId", lambda one=one: nvml.function("nvmlDeviceGetGpuInstanceId")(one))  # type: ignore[misc]
+        for one in handles
+    ]
+    nvml.pending[f"gpu.{gpu}.mig_instances"] = found if problem is None else problem
+    nvml.pending[f"gpu.{gpu}.mig_numbers"] = numbers
+
+
+def mig_handles(nvml: Asked, handle: object) -> tuple[list[object], object]:
+    """Return the handles of a GPU's instances, and the error that kept us from them; places between may be free."""
+    most = nvml.call("nvmlDeviceGetMaxMigDeviceCount", lambda: nvml.function("nvmlDeviceGetMaxMigDeviceCount")(handle))
     name = "nvmlDeviceGetMigDeviceHandleByIndex"
-    for index in range(MOST_INSTANCES):
-        handles: list[object] = []
-        answer = nvml.call(name, lambda i=index, kept=handles: kept.append(nvml.function(name)(handle, i)))  # type: ignore[misc]
-        if not handles:
-            if isinstance(answer, dict) and answer.get("code") not in (2, 6):  # no such index: not an error
-                found = [answer]
+    handles: list[object] = []
+    for index in range(min(most, MOST_INSTANCES) if isinstance(most, int) else MOST_INSTANCES):
+        count = len(handles)
+        answer = nvml.call(name, lambda i=index: handles.append(nvml.function(name)(handle, i)))  # type: ignore[misc]
+        if len(handles) > count:
+            continue
+        code = answer.get("code") if isinstance(answer, dict) else None
+        if code == NO_PLACE:
             break
-        uuid = nvml.call("nvmlDeviceGetUUID", lambda one=handles[0]: nvml.function("nvmlDeviceGetUUID")(one))  # type: ignore[misc]
-        found.append(uuid)
-    nvml.pending[f"gpu.{gpu}.mig_instances"] = found
+        if code != FREE_PLACE and not handles:
+            return [], answer
+    return handles, None
 
 
 def ask_links(nvml: Asked, gpu: int, handle: object) -> None:
@@ -85,6 +106,43 @@ def ask_links(nvml: Asked, gpu: int, handle: object) -> None:
             break
         states.append(answer)
     nvml.pending[f"gpu.{gpu}.nvlinks"] = states
+    if nvml.thorough:
+        ask_link_errors(nvml, gpu, handle, len(states))
+
+
+def ask_link_errors(nvml: Asked, gpu: int, handle: object, links: int) -> None:
+    """Ask of each NVLink how often it had to be trained anew: a link that is well never is."""
+    symbol = "nvmlDeviceGetNvLinkErrorCounter"
+    counts: list[object] = []
+    for link in range(links):
+        answer = nvml.call(symbol, lambda number=link: nvml.function(symbol)(handle, number, NVLINK_RECOVERY))  # type: ignore[misc]
+        if not isinstance(answer, int) and not counts:
+            nvml.pending[f"gpu.{gpu}.nvlink_recoveries"] = answer
+            return
+        counts.append(answer if isinstance(answer, int) else 0)
+    nvml.pending[f"gpu.{gpu}.nvlink_recoveries"] = counts
+
+
+class FabricInfo(ctypes.Structure):
+    """nvmlGpuFabricInfo_t; the state is one byte, which nvidia-ml-py takes for four."""
+
+    _fields_ = (
+        ("clusterUuid", ctypes.c_ubyte * 16),
+        ("status", ctypes.c_uint),
+        ("cliqueId", ctypes.c_uint),
+        ("state", ctypes.c_ubyte),
+    )
+
+
+def ask_fabric(nvml: Asked, gpu: int, handle: object) -> None:
+    """Ask whether the NVSwitch fabric has taken in a GPU: pairs of state and status."""
+
+    def fabric() -> object:
+        info = FabricInfo()
+        nvml.function("nvmlDeviceGetGpuFabricInfo")(handle, ctypes.byref(info))
+        return [info.state, info.status]
+
+    nvml.pending[f"gpu.{gpu}.fabric"] = nvml.call("nvmlDeviceGetGpuFabricInfo", fabric)
 
 
 def ask_license(nvml: Asked, gpu: int, handle: object) -> None:

@@ -12,9 +12,10 @@ from msgspec.structs import replace
 from gpudoctor.facts.host import Host
 from gpudoctor.facts.merge import merge_drivers, merge_gpus
 from gpudoctor.facts.model import DriverFacts, Facts, HostFacts, LibraryFacts, PythonFacts, TensorFlowFacts, Unknown
-from gpudoctor.facts.probes import driver_files, host_files, libcuda, nvml
+from gpudoctor.facts.probes import conda, driver_files, host_files, libcuda, nvml
 from gpudoctor.facts.probes.driver_answers import DriverAnswers
 from gpudoctor.facts.probes.libraries import read_libraries
+from gpudoctor.facts.probes.libraries_stdcxx import read_stdcxx
 from gpudoctor.facts.probes.python_environment import PythonAnswer, read_python
 from gpudoctor.facts.probes.target import Target, choose_target
 from gpudoctor.facts.probes.tensorflow_run import join, run_tensorflow
@@ -23,6 +24,7 @@ DRIVER_SECONDS = 10.0
 TENSORFLOW_SECONDS = 120.0
 INTERRUPTED = Unknown("gpudoctor was interrupted before this was read")
 NOT_STARTED = Unknown("TensorFlow was not started (--quick)")
+NOT_ASKED = Unknown("conda was not asked (--quick)")
 
 # Called with the names of the probes that still run, each time one ends and about ten times a second.
 Progress = Callable[[tuple[str, ...]], None]
@@ -48,13 +50,17 @@ def collect(
     target = choose_target(host, python)
     jobs: dict[str, Callable[[], object]] = {
         "Python environment": lambda: _python(host, target),
-        "NVML": lambda: nvml.probe(host, driver_seconds),
+        "NVML": lambda: nvml.probe(host, driver_seconds, thorough=start_tensorflow),
         "CUDA driver": lambda: libcuda.probe(host, driver_seconds),
         "host": lambda: (host_files.probe(host), driver_files.probe(host)),
     }
     if start_tensorflow:
         # First, since it takes longest.
-        jobs = {"TensorFlow": lambda: run_tensorflow(host, target, tensorflow_seconds), **jobs}
+        jobs = {
+            "TensorFlow": lambda: run_tensorflow(host, target, tensorflow_seconds),
+            **jobs,
+            "conda": lambda: conda.virtual_packages(host, target),
+        }
     results, interrupted = _side_by_side(host, jobs, progress or (lambda _: None))
     return Collected(facts=_assemble(results, start_tensorflow), interrupted=interrupted)
 
@@ -62,7 +68,8 @@ def collect(
 def _python(host: Host, target: Target) -> tuple[PythonAnswer, LibraryFacts]:
     """Read the environment, then the libraries: where they are looked for depends on it."""
     answer = read_python(host, target)
-    return answer, read_libraries(host, answer.python, answer.tensorflow)
+    libraries = read_libraries(host, answer.python, answer.tensorflow)
+    return PythonAnswer(*read_stdcxx(host, answer.python, answer.tensorflow)), libraries
 
 
 def _side_by_side(
@@ -123,6 +130,7 @@ def _assemble(results: dict[str, object], start_tensorflow: bool) -> Facts:
     match results.get("Python environment"):
         case (PythonAnswer(python=python, tensorflow=tensorflow), LibraryFacts() as libraries):
             pass
+    python = replace(python, conda_virtual_packages=_virtual_packages(results, python, start_tensorflow))
     started = results.get("TensorFlow")
     if isinstance(started, TensorFlowFacts):
         tensorflow = join(tensorflow, started)
@@ -137,3 +145,12 @@ def _assemble(results: dict[str, object], start_tensorflow: bool) -> Facts:
         python=python,
         tensorflow=tensorflow,
     )
+
+
+def _virtual_packages(
+    results: dict[str, object], python: PythonFacts, asked: bool
+) -> Fact[tuple[CondaPackage, ...]]:
+    told = results.get("conda")
+    if isinstance(told, Known | Absent | Unknown):
+        return told
+    return python.conda_packages if isinstance(python.conda_packages, Absent) else INTERRUPTED if asked else NOT_ASKED

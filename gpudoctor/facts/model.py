@@ -102,6 +102,18 @@ class PciDevice(Group, frozen=True, kw_only=True):
     """Four hexadecimal digits, lower case, without 0x."""
     driver: str | None = None
     """Kernel driver bound to it (nvidia, nouveau, vfio-pci), None if none is."""
+    numa_node: int | None = None
+    """NUMA node that it is attached to, None where there is one node only or the kernel does not know."""
+
+
+class SystemPackage(Group, frozen=True, kw_only=True):
+    """One package of the distribution: of dpkg, rpm or pacman."""
+
+    name: str
+    version: str
+    """As the package manager writes it: 535.183.01-0ubuntu0.22.04.1."""
+    removed: bool = False
+    """Only its configuration is left (rc in dpkg's list)."""
 
 
 class HostFacts(Group, frozen=True, kw_only=True):
@@ -132,7 +144,15 @@ class HostFacts(Group, frozen=True, kw_only=True):
     shm_bytes: Fact[int] = UNREAD
     """Size of /dev/shm."""
     container: Fact[str] = UNREAD
-    """docker, podman, kubernetes, lxc, apptainer; absent outside containers."""
+    """docker, podman, containerd, kubernetes, lxc, systemd-nspawn, apptainer, singularity, or container where the
+    engine does not show itself; absent outside containers."""
+    container_gpu: Fact[str] = UNREAD
+    """How the container was given the driver's files: nvidia-runtime, cdi, or mounts (by something else); absent where
+    it was given none, and outside containers."""
+    power_source: Fact[str] = UNREAD
+    """mains or battery; absent on a machine without a battery."""
+    cpu_nodes: Fact[tuple[int, ...]] = UNREAD
+    """NUMA nodes of the processors that this process may use; absent where there is one node only."""
     wsl: Fact[str] = UNREAD
     """Kernel release of WSL; absent outside WSL."""
     tegra: Fact[str] = UNREAD
@@ -140,6 +160,8 @@ class HostFacts(Group, frozen=True, kw_only=True):
     secure_boot: Fact[bool] = UNREAD
     pci_gpus: Fact[tuple[PciDevice, ...]] = UNREAD
     """NVIDIA display and 3D controllers on the PCI bus; an empty tuple means scanned, none there."""
+    system_packages: Fact[tuple[SystemPackage, ...]] = UNREAD
+    """Those of NVIDIA's driver, CUDA and containers that a text names; others may be installed as well."""
 
 
 class Api(enum.Enum):
@@ -183,6 +205,17 @@ class DeviceNode(Group, frozen=True, kw_only=True):
     """This user may open it for reading and writing."""
 
 
+class KernelModule(Group, frozen=True, kw_only=True):
+    """One NVIDIA kernel module on disk, for whichever kernel."""
+
+    kernel: str
+    """Release of the kernel that it is built for."""
+    version: str | None = None
+    """Of the driver, None where the place does not tell."""
+    made_by: str = ""
+    """dkms, package (as of linux-modules-nvidia-*), akmods, or empty."""
+
+
 class GpuPair(Group, frozen=True, kw_only=True):
     """How two GPUs, by NVML's numbers, reach each other."""
 
@@ -192,6 +225,8 @@ class GpuPair(Group, frozen=True, kw_only=True):
     """internal, single (one switch), multiple (several), hostbridge, node, system (across sockets)."""
     reads: bool | None = None
     """One can read the other's memory directly."""
+    obstacle: str | None = None
+    """Why it cannot: chipset, gpu, bridge (of the processor), switched-off, not-supported."""
 
 
 class DriverFacts(Group, frozen=True, kw_only=True):
@@ -207,6 +242,10 @@ class DriverFacts(Group, frozen=True, kw_only=True):
     """open or proprietary."""
     kernel_module_on_disk: Fact[str] = UNREAD
     """Path of a module for the running kernel; absent if there is none."""
+    kernel_modules_built: Fact[tuple[KernelModule, ...]] = UNREAD
+    """Modules on disk for any kernel; read only where there is none for the running one."""
+    kernel_headers: Fact[bool] = UNREAD
+    """The headers of the running kernel are installed, without which no module can be built; read as above."""
     modules_loaded: Fact[tuple[str, ...]] = UNREAD
     """Of nvidia, nvidia_uvm, nvidia_modeset, nvidia_drm, nouveau."""
     device_nodes: Fact[tuple[DeviceNode, ...]] = UNREAD
@@ -277,6 +316,8 @@ class GpuProcess(Group, frozen=True, kw_only=True):
     """tensorflow, torch or jax, from the libraries in its memory."""
     utilization_percent: int | None = None
     """Part of the last seconds in which it computed on the GPU, where NVML samples it."""
+    mig_instance: str | None = None
+    """UUID of the MIG instance that it runs on; None where MIG is off or not told."""
 
 
 class Gpu(Group, frozen=True, kw_only=True):
@@ -329,6 +370,11 @@ class Gpu(Group, frozen=True, kw_only=True):
     licensed: Fact[bool] = UNREAD
     """Of a virtual GPU; absent for others."""
     bar1_total_bytes: Fact[int] = UNREAD
+    bar1_used_bytes: Fact[int] = UNREAD
+    nvlink_recoveries: Fact[int] = UNREAD
+    """How often its NVLinks had to be trained anew since the driver was loaded; not read by `check --quick`."""
+    fabric: Fact[str] = UNREAD
+    """State of the NVSwitch fabric for this GPU: not-started, in-progress, completed, failed; absent without one."""
     nvlinks_up: Fact[int] = UNREAD
     nvlinks: Fact[int] = UNREAD
     """All, up or not."""
@@ -360,6 +406,10 @@ class LibraryFacts(Group, frozen=True, kw_only=True):
 
     found: Fact[tuple[Library, ...]] = UNREAD
     """In the order of the loader's search; then those that lie where it does not look."""
+    told: Fact[tuple[Library, ...]] = UNREAD
+    """Those that a text names, as files or by packages of the system; others may be there as well."""
+    told_whole: Fact[bool] = UNREAD
+    """The text holds the whole list of the loader's cache: what is not in it, the loader finds by no default."""
     ptxas: Fact[PathText] = UNREAD
     """The first that XLA looks at; absent if there is none where it looks."""
     ptxas_version: Fact[str] = UNREAD
@@ -439,6 +489,12 @@ class PythonFacts(Group, frozen=True, kw_only=True):
     """Of conda's list those that concern TensorFlow and CUDA; absent outside conda."""
     horovod_extensions: Fact[tuple[str, ...]] = UNREAD
     """Frameworks for which the installed Horovod is built: tensorflow, torch; absent without Horovod."""
+    conda_virtual_packages: Fact[tuple[CondaPackage, ...]] = UNREAD
+    """What conda makes of the machine when it resolves: __cuda, __glibc; absent outside conda."""
+    libstdcxx: Fact[tuple[str, ...]] = UNREAD
+    """The newest symbol versions of the C++ library that TensorFlow gets: GLIBCXX_3.4.30, CXXABI_1.3.13."""
+    libstdcxx_file: Fact[PathText] = UNREAD
+    """That library; the source tells what leads the loader there."""
     keras_json_backend: Fact[str] = UNREAD
     """Back-end that keras.json names; absent without such a file."""
     environment: Fact[dict[str, PathText]] = UNREAD
@@ -516,6 +572,8 @@ class TensorFlowFacts(Group, frozen=True, kw_only=True):
     built_with_cudnn: Fact[str] = UNREAD
     compute_capabilities: Fact[tuple[str, ...]] = UNREAD
     """As in build_info.py: sm_60, compute_90."""
+    symbol_versions: Fact[tuple[str, ...]] = UNREAD
+    """The newest that its own libraries need of the system's: GLIBC_2.27, GLIBCXX_3.4.22, CXXABI_1.3.11."""
     cuda_requirements: Fact[tuple[str, ...]] = UNREAD
     """Requirements of the extra and-cuda, from the wheel's own metadata."""
     keras_version: Fact[str] = UNREAD

@@ -310,7 +310,9 @@ def test_faults_links_and_topology_of_two_gpus(stand_ins: StandIns) -> None:
     ]
     assert (gpu.nvlinks_up.get(), gpu.nvlinks.get(), gpu.bar1_total_bytes.get()) == (2, 3, 1 << 28)
     assert (gpu.virtualization.get(), gpu.numa_node.get(), gpu.licensed) == ("passthrough", 1, Absent("NVML"))
-    assert answers.driver.topology == Known((GpuPair(first=0, second=1, distance="system", reads=False),), "NVML")
+    assert answers.driver.topology == Known(
+        (GpuPair(first=0, second=1, distance="system", reads=False, obstacle="not-supported"),), "NVML"
+    )
     other = answers.gpus[1]
     assert isinstance(other.ecc_uncorrected, Unknown) and isinstance(other.rows_failed, Unknown)
 

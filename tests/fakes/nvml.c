@@ -214,7 +214,8 @@ nvmlReturn_t nvmlDeviceGetUtilizationRates(nvmlDevice_t device, nvmlUtilization_
     return code;
 }
 
-/* "gpu.0.compute=4242:1073741824,77:?" lists processes; "?" is memory that NVML does not tell. */
+/* "gpu.0.compute=4242:1073741824,77:?,78:1024@3" lists processes; "?" is memory that NVML does not tell, "@3" the
+ * GPU instance of MIG. */
 static nvmlReturn_t processes(int gpu, const char *key, unsigned *count, char *out, size_t stride) {
     const char *list = lookup_gpu(gpu, key);
     if (nonsense()) {
@@ -229,6 +230,8 @@ static nvmlReturn_t processes(int gpu, const char *key, unsigned *count, char *o
             const char *memory = strchr(item, ':');
             process.pid = (unsigned)strtoul(item, NULL, 10);
             process.usedGpuMemory = memory && memory[1] != '?' ? strtoull(memory + 1, NULL, 10) : ~0ULL;
+            const char *instance = memchr(item, '@', strcspn(item, ","));
+            if (instance) process.gpuInstanceId = (unsigned)strtoul(instance + 1, NULL, 10);
             memcpy(out + found * stride, &process, stride);
         }
         found++;
@@ -303,8 +306,9 @@ typedef struct { u64 bar1Total, bar1Free, bar1Used; } nvmlBAR1Memory_t;
 nvmlReturn_t nvmlDeviceGetBAR1MemoryInfo(nvmlDevice_t device, nvmlBAR1Memory_t *out) {
     GUARD(gpu_of(device));
     if (!lookup_gpu(gpu_of(device), "bar1_total")) return NOT_SUPPORTED;
-    out->bar1Total = out->bar1Free = bytes(gpu_of(device), "bar1_total");
-    out->bar1Used = 0;
+    out->bar1Total = bytes(gpu_of(device), "bar1_total");
+    out->bar1Used = bytes(gpu_of(device), "bar1_used");
+    out->bar1Free = out->bar1Total - out->bar1Used;
     return SUCCESS;
 }
 
@@ -316,13 +320,85 @@ nvmlReturn_t nvmlDeviceGetNvLinkState(nvmlDevice_t device, unsigned link, unsign
     return number(list, out) == SUCCESS ? SUCCESS : list ? NOT_SUPPORTED : INVALID_ARGUMENT;
 }
 
+/* "gpu.0.nvlink_errors=0,0,3": a count for each link, the same for each kind of error. */
+nvmlReturn_t nvmlDeviceGetNvLinkErrorCounter(nvmlDevice_t device, unsigned link, unsigned counter, u64 *out) {
+    (void)counter;
+    GUARD(gpu_of(device));
+    const char *list = lookup_gpu(gpu_of(device), "nvlink_errors");
+    for (; list && link; link--) list = strchr(list, ',') ? strchr(list, ',') + 1 : NULL;
+    if (nonsense()) list = nonsense();
+    if (!list) return NOT_SUPPORTED;
+    *out = strtoull(list, NULL, 0);
+    return SUCCESS;
+}
+
+typedef struct { unsigned char clusterUuid[16]; nvmlReturn_t status; unsigned cliqueId; unsigned char state; } nvmlGpuFabricInfo_t;
+_Static_assert(sizeof(nvmlGpuFabricInfo_t) == 28, "layout of nvmlGpuFabricInfo_t");
+
+/* "gpu.0.fabric=1": state of the fabric; "gpu.0.fabric_status" what came of it. */
+nvmlReturn_t nvmlDeviceGetGpuFabricInfo(nvmlDevice_t device, nvmlGpuFabricInfo_t *out) {
+    GUARD(gpu_of(device));
+    unsigned state = 0, status = 0;
+    nvmlReturn_t code = number(lookup_gpu(gpu_of(device), "fabric"), &state);
+    if (code == SUCCESS && number(lookup_gpu(gpu_of(device), "fabric_status"), &status)) status = 0;
+    out->state = (unsigned char)state;
+    out->status = (nvmlReturn_t)status;
+    return code;
+}
+
+/* Three buffers of 128 characters at most hold texts; the last field of a feature is when its licence ends. */
+typedef struct { unsigned year; unsigned short month, day, hour, min, sec; unsigned char status; } nvmlGridLicenseExpiry_t;
+typedef struct {
+    unsigned featureCode, featureState;
+    char licenseInfo[128], productName[128];
+    unsigned featureEnabled;
+    nvmlGridLicenseExpiry_t licenseExpiry;
+} nvmlGridLicensableFeature_t;
+typedef struct {
+    int isGridLicenseSupported;
+    unsigned licensableFeaturesCount;
+    nvmlGridLicensableFeature_t gridLicensableFeatures[3];
+} nvmlGridLicensableFeatures_t;
+_Static_assert(sizeof(nvmlGridLicensableFeature_t) == 284, "layout of nvmlGridLicensableFeature_t, version 4");
+
+/* "gpu.0.license=1:0,0:0": of each feature whether it is enabled, and its state. */
+nvmlReturn_t nvmlDeviceGetGridLicensableFeatures_v4(nvmlDevice_t device, nvmlGridLicensableFeatures_t *out) {
+    GUARD(gpu_of(device));
+    const char *list = lookup_gpu(gpu_of(device), "license");
+    if (nonsense()) {
+        memset(out, 0xff, sizeof *out);
+        return SUCCESS;
+    }
+    if (!list) return NOT_SUPPORTED;
+    memset(out, 0, sizeof *out);
+    out->isGridLicenseSupported = 1;
+    for (const char *item = list; *item && out->licensableFeaturesCount < 3; item = strchr(item, ',') ? strchr(item, ',') + 1 : "") {
+        nvmlGridLicensableFeature_t *feature = &out->gridLicensableFeatures[out->licensableFeaturesCount++];
+        sscanf(item, "%u:%u", &feature->featureEnabled, &feature->featureState);
+    }
+    return SUCCESS;
+}
+
 /* "gpu.0.mig_uuids=MIG-a,MIG-b": handles of instances are 1000 times that of the GPU, plus the index. */
 nvmlReturn_t nvmlDeviceGetMigDeviceHandleByIndex(nvmlDevice_t device, unsigned index, nvmlDevice_t *out) {
     GUARD(gpu_of(device));
     const char *list = lookup_gpu(gpu_of(device), "mig_uuids");
     for (unsigned left = index; list && left; left--) list = strchr(list, ',') ? strchr(list, ',') + 1 : NULL;
-    if (!list || !*list) return NOT_FOUND;
+    if (!list || !*list || *list == ',') return NOT_FOUND;  /* "MIG-a,,MIG-b" leaves a place free */
     *out = (nvmlDevice_t)(long)((gpu_of(device) + 1) * 1000 + index + 1);
+    return SUCCESS;
+}
+
+NUMBER_CALL(nvmlDeviceGetMaxMigDeviceCount, "mig_most")
+
+/* "gpu.0.mig_ids=7,,8": the GPU instance of each; without it, one more than its place. */
+nvmlReturn_t nvmlDeviceGetGpuInstanceId(nvmlDevice_t device, unsigned *out) {
+    int gpu = gpu_of(device) / 1000 - 1, place = gpu_of(device) % 1000;
+    GUARD(gpu);
+    const char *list = lookup_gpu(gpu, "mig_ids");
+    for (int left = place; list && left; left--) list = strchr(list, ',') ? strchr(list, ',') + 1 : NULL;
+    if (gpu < 0) return NOT_SUPPORTED;
+    *out = nonsense() ? (unsigned)strtoull(nonsense(), NULL, 0) : list ? (unsigned)strtoul(list, NULL, 10) : (unsigned)place + 1;
     return SUCCESS;
 }
 

@@ -8,20 +8,16 @@ import stat
 
 from gpudoctor.facts.host import Host
 from gpudoctor.facts.model import Absent, DeviceNode, DriverFacts, Fact, Known, Unknown
-from gpudoctor.facts.probes import kernel_log
+from gpudoctor.facts.probes import kernel_log, kernel_modules
 
 PROC_VERSION = "/proc/driver/nvidia/version"
 SYS_VERSION = "/sys/module/nvidia/version"
 PROC_MODULES = "/proc/modules"
 SYS_MODULES = "/sys/module"
-OS_RELEASE = "/proc/sys/kernel/osrelease"
 MODULES = ("nvidia", "nvidia_uvm", "nvidia_modeset", "nvidia_drm", "nouveau")
 # "NVIDIA UNIX x86_64 Kernel Module  535.183.01  Sun May..." and, of the open one,
 # "NVIDIA UNIX Open Kernel Module for x86_64  560.35.03  Release Build  (builder)  Fri Aug..."
 NVRM = re.compile(r"NVRM version:.*?(?P<open>Open )?Kernel Module(?: for \S+)?\s+(?P<version>\d+(?:\.\d+)+)")
-# Debian and Ubuntu name the module nvidia-current.ko or nvidia.ko; it may be compressed.
-MODULE_ON_DISK = re.compile(r"^(?P<path>\S*/nvidia(?:-current|-[\w-]*\d{3})?\.ko(?:\.\w+)?):", re.MULTILINE)
-MODULES_DEP_LIMIT = 16 << 20
 LIBRARY = re.compile(r"(libcuda|libnvidia-ml)\.so(\.|$)")
 LIBRARY_FOLDERS = (
     "/usr/lib/x86_64-linux-gnu",
@@ -45,11 +41,15 @@ def probe(host: Host) -> DriverFacts:
     """Return the facts of the driver that files tell. Never raises."""
     modules = _modules_loaded(host)
     version, kind = _loaded_module(host, modules)
+    on_disk = kernel_modules.module_on_disk(host)
+    built, headers = kernel_modules.built_for_others(host, on_disk)
     return DriverFacts(
         version=version if isinstance(version, Known) else Unknown("no NVIDIA kernel module tells its version"),
         kernel_module_version=version,
         kernel_module_kind=kind,
-        kernel_module_on_disk=_module_on_disk(host),
+        kernel_module_on_disk=on_disk,
+        kernel_modules_built=built,
+        kernel_headers=headers,
         modules_loaded=modules,
         device_nodes=_device_nodes(host),
         library_files=_library_files(host),
@@ -95,26 +95,6 @@ def _without_proc(host: Host, modules: Fact[tuple[str, ...]], why: str) -> tuple
     if isinstance(modules, Known) and "nvidia" not in modules.value:
         return Absent(modules.source), Absent(modules.source)
     return Unknown(why), Unknown(why)
-
-
-def _module_on_disk(host: Host) -> Fact[str]:
-    """Return the module file that modprobe would load into the running kernel."""
-    try:
-        release = host.read_text(OS_RELEASE, 256).strip()
-    except OSError as exc:
-        return Unknown(f"the kernel release cannot be read: {exc.strerror or exc}")
-    folder = next((path for path in ("/lib/modules", "/usr/lib/modules") if host.exists(f"{path}/{release}")), None)
-    if folder is None:
-        return Unknown(f"there is no module folder for the running kernel {release} here, as in a container")
-    index = f"{folder}/{release}/modules.dep"
-    try:
-        match = MODULE_ON_DISK.search(host.read_text(index, MODULES_DEP_LIMIT))
-    except OSError as exc:
-        return Unknown(f"{index}: {exc.strerror or exc}")
-    if not match:
-        return Absent(index)
-    path = match["path"]
-    return Known(path if path.startswith("/") else f"{folder}/{release}/{path}", index)
 
 
 def _device_nodes(host: Host) -> Fact[tuple[DeviceNode, ...]]:

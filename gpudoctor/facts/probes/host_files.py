@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from gpudoctor.facts.host import Host
 from gpudoctor.facts.model import Absent, Fact, HostFacts, Known, Unknown
-from gpudoctor.facts.probes import pci
+from gpudoctor.facts.probes import container, pci, placement
 
 OS_RELEASE = "/etc/os-release"
 KERNEL_RELEASE = "/proc/sys/kernel/osrelease"
@@ -23,13 +23,6 @@ EFI = "/sys/firmware/efi"
 SECURE_BOOT = EFI + "/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
 PLATFORMS = {"linux": "linux", "darwin": "macos", "win32": "windows"}
 TEGRA = ("/etc/nv_tegra_release", "/proc/device-tree/model")
-CONTAINER_FILES = (("/.dockerenv", "docker"), ("/run/.containerenv", "podman"))
-CONTAINER_VARIABLES = (
-    ("KUBERNETES_SERVICE_HOST", "kubernetes"),
-    ("APPTAINER_CONTAINER", "apptainer"),
-    ("SINGULARITY_CONTAINER", "singularity"),
-)
-CONTAINER_GROUPS = (("kubepods", "kubernetes"), ("docker", "docker"), ("libpod", "podman"), ("lxc", "lxc"))
 
 
 def probe(host: Host) -> HostFacts:
@@ -37,6 +30,7 @@ def probe(host: Host) -> HostFacts:
     release = _os_release(host)
     kernel = _text(host, KERNEL_RELEASE)
     model, flags = _cpu(host)
+    kind = container.container(host)
     return HostFacts(
         os=Known(PLATFORMS[sys.platform], "Python") if sys.platform in PLATFORMS else Unknown(sys.platform),
         distribution=_entry(release, "PRETTY_NAME"),
@@ -52,7 +46,10 @@ def probe(host: Host) -> HostFacts:
         memory_total_bytes=_memory(host),
         memory_limit_bytes=_memory_limit(host),
         shm_bytes=_shm(host),
-        container=_container(host),
+        container=kind,
+        container_gpu=container.container_gpu(host, kind),
+        power_source=placement.power_source(host),
+        cpu_nodes=placement.cpu_nodes(host),
         wsl=_wsl(host, kernel),
         tegra=_tegra(host),
         secure_boot=_secure_boot(host),
@@ -165,23 +162,6 @@ def _shm(host: Host) -> Fact[int]:
     except (OSError, AttributeError) as exc:
         return Unknown(f"{SHARED_MEMORY}: {getattr(exc, 'strerror', None) or exc}")
     return Known(size.f_blocks * size.f_frsize, SHARED_MEMORY)
-
-
-def _container(host: Host) -> Fact[str]:
-    for variable, kind in CONTAINER_VARIABLES:
-        if host.environ.get(variable):
-            return Known(kind, variable)
-    for path, kind in CONTAINER_FILES:
-        if host.exists(path):
-            return Known(kind, path)
-    try:
-        groups = host.read_text("/proc/1/cgroup")
-    except OSError:
-        return Absent("no mark of a container was found")
-    for mark, kind in CONTAINER_GROUPS:
-        if mark in groups:
-            return Known(kind, "/proc/1/cgroup")
-    return Absent("no mark of a container was found")
 
 
 def _wsl(host: Host, kernel: Fact[str]) -> Fact[str]:

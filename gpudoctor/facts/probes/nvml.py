@@ -73,9 +73,12 @@ WHOLE_PERCENT = 100
 DRIVER_MODELS = {0: "WDDM", 1: "TCC", 2: "MCDM"}
 
 
-def probe(host: Host, timeout: float = TIMEOUT_SECONDS) -> DriverAnswers:
-    """Return what NVML tells; timeout in seconds for all of it. Never raises."""
-    request = {"nvidia_ml_py_dir": binding_folder()}
+def probe(host: Host, timeout: float = TIMEOUT_SECONDS, *, thorough: bool = True) -> DriverAnswers:
+    """Return what NVML tells; timeout in seconds for all of it; not thorough: without what takes many calls.
+
+    Never raises.
+    """
+    request = {"nvidia_ml_py_dir": binding_folder(), "thorough": thorough}
     run = host.run_child(program("ask_nvml_health", "ask_nvml"), request, timeout=timeout, flags=FLAGS)
     answers = Answers(run, who=WHO, meanings=MEANINGS, started="NVML_SUCCESS", limit=timeout)
     viewer = Viewer(host)
@@ -208,7 +211,7 @@ def _driver_model(answers: Answers, key: str) -> Fact[str]:
 
 def _processes(answers: Answers, prefix: str, viewer: Viewer) -> Fact[tuple[GpuProcess, ...]]:
     """Return the processes of all kinds; where a kind is not reported (MPS on old drivers) the others count."""
-    facts: dict[ProcessKind, Fact[list[tuple[int, int | None]]]] = {
+    facts: dict[ProcessKind, Fact[list[tuple[int, int | None, int | None]]]] = {
         kind: answers.fact(f"{prefix}processes.{kind.value}", _process_list) for kind in ProcessKind
     }
     if not any(isinstance(fact, Known) for fact in facts.values()):
@@ -217,16 +220,26 @@ def _processes(answers: Answers, prefix: str, viewer: Viewer) -> Fact[tuple[GpuP
     busy = answers.fact(f"{prefix}process_utilization", _busy_percents).get() or {}
     # A program that both computes and draws is listed twice, each time with all of its memory. Several with the
     # number 0 are several that cannot be told apart.
+    instances = nvml_health.instances_by_number(answers, prefix)
     found = {
-        (kind, pid or -place): GpuProcess(pid=pid, kind=kind, memory_bytes=memory, utilization_percent=busy.get(pid))
+        (kind, pid or -place, instance): GpuProcess(
+            pid=pid,
+            kind=kind,
+            memory_bytes=memory,
+            utilization_percent=busy.get(pid),
+            mig_instance=instances.get(instance) if instance is not None else None,
+        )
         for kind, fact in facts.items()
-        for place, (pid, memory) in enumerate(fact.get() or ())
+        for place, (pid, memory, instance) in enumerate(fact.get() or ())
     }
     return Known(tuple(viewer.look(process) for process in found.values()), WHO)
 
 
-def _process_list(value: object) -> list[tuple[int, int | None]] | None:
-    return [(int(pid), as_int(memory)) for pid, memory in value] if isinstance(value, list) else None
+def _process_list(value: object) -> list[tuple[int, int | None, int | None]] | None:
+    """Return number, memory and GPU instance of each; the oldest form of the call knows no instances."""
+    if not isinstance(value, list):
+        return None
+    return [(int(pid), as_int(memory), as_int(more[0]) if more else None) for pid, memory, *more in value]
 
 
 def _busy_percents(value: object) -> dict[int, int] | None:

@@ -40,7 +40,12 @@ def _read(host: Host, address: str) -> PciDevice | None:
     if not host.read_text(f"{folder}/class", 64).strip().lower().startswith(DISPLAY_CLASS):
         return None
     device_id = host.read_text(f"{folder}/device", 64).strip().lower().removeprefix("0x")
-    return PciDevice(address=address.lower(), device_id=device_id.zfill(4), driver=_driver(host, folder))
+    return PciDevice(
+        address=address.lower(),
+        device_id=device_id.zfill(4),
+        driver=_driver(host, folder),
+        numa_node=_numa_node(host, folder),
+    )
 
 
 def _driver(host: Host, folder: str) -> str | None:
@@ -48,3 +53,12 @@ def _driver(host: Host, folder: str) -> str | None:
         return host.resolve(f"{folder}/driver").readlink().name
     except OSError:  # no such link: no driver is bound
         return None
+
+
+def _numa_node(host: Host, folder: str) -> int | None:
+    """Return the NUMA node; the kernel writes -1 where it does not know, as in many virtual machines."""
+    try:
+        text = host.read_text(f"{folder}/numa_node", 32).strip()
+    except OSError:
+        return None
+    return int(text) if text.isdecimal() else None
