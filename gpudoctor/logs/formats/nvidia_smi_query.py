@@ -48,6 +48,8 @@ class Reader:
         if self._gpu is None and "ersion" not in text:
             return
         text = text.removeprefix(self._margin)
+        if not text.lstrip()[:1].isupper():
+            return
         match = compiled(r"(\s{2,24})?([A-Z][\w .()/]{1,50}?)\s{0,40}:(?: (.{0,120}))?\Z").match(text)
         if match is None:
             heading = compiled(r"\s{2,12}([A-Z][\w .()/]{2,40})\s{0,4}\Z").match(text)

@@ -71,13 +71,12 @@ class Reader:
             seen.note("driver.cuda_version", match["cuda"], at)
 
     def _row(self, text: str, at: str, seen: Seen) -> None:
-        process = compiled(_PROCESS).match(text)
-        if process is not None:
-            self._process(int(process["gpu"]), process.groupdict(), at)
-            return
         match = compiled(_GPU).match(text)
         if match is None:
-            if self._gpu is not None and self._lines_of_gpu == 1 and text.rstrip(" |").endswith("Enabled"):
+            process = compiled(_PROCESS).match(text)
+            if process is not None:
+                self._process(int(process["gpu"]), process.groupdict(), at)
+            elif self._gpu is not None and self._lines_of_gpu == 1 and text.rstrip(" |").endswith("Enabled"):
                 self._gpu.note("mig", True, at)
             return
         index, address = int(match["index"]), match["address"]

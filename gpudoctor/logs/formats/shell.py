@@ -25,11 +25,13 @@ _PROMPT = (
     r"|(?:PS )?[A-Za-z]:\\[^>\r\n]{0,120}> ?"
     r"|[\w.~/-]{0,60}\$ |% |# |(?:Singularity|Apptainer)[^>\r\n]{0,60}> )(?P<typed>.{0,1000})"
 )
+_VARIABLES = (
+    *("CUDA_VISIBLE_DEVICES", "LD_LIBRARY_PATH", "KERAS_BACKEND", "NVIDIA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"),
+    *("TF_FORCE_GPU_ALLOW_GROWTH", "XLA_FLAGS", "CUDA_HOME", "TF_USE_LEGACY_KERAS"),
+)
 _VARIABLE = (
-    r"(?:^|export |set |setenv |ENV |-e |--env |environ\[[\"']|[ ;])(?P<name>CUDA_VISIBLE_DEVICES|LD_"
-    r"LIBRARY_PATH|KERAS_BACKEND|NVIDIA_VISIBLE_DEVICES|"
-    r"CUDA_DEVICE_ORDER|TF_FORCE_GPU_ALLOW_GROWTH|XLA_FLAGS|CUDA_HOME|TF_USE_LEGACY_KERAS)(?:[\"']\] ?)?(?: ?= ?|: )"
-    r"[\"']?(?P<value>[^\s\"';]{0,300})"
+    r"(?:^|export |set |setenv |ENV |-e |--env |environ\[[\"']|[ ;])(?P<name>" + "|".join(_VARIABLES) + r")"
+    r"(?:[\"']\] ?)?(?: ?= ?|: )[\"']?(?P<value>[^\s\"';]{0,300})"
 )
 _GIVES_GPUS = ("--gpus", "--device", "--runtime", "nvidia-docker", "--nv", "--rocm")
 _ECHO = r"echo [\"']?[$%]\{?(\w{4,40})"
@@ -44,6 +46,7 @@ _SAID = (
 )
 # A command or statement that does nothing but import it.
 _IMPORTS = r"import (?:tensorflow|keras)(?: as \w{1,10})?[\"']?;?\s{0,4}(?:print\([\w.]{1,40}\))?[\"']?\s{0,4}\Z"
+_KERAS = r"[\"']?([23]\.\d{1,2}\.\d{1,2})[\"']?\Z"
 _ASKS_VERSION = (
     "tf.__version__",
     "tensorflow.__version__",
@@ -57,6 +60,7 @@ _NUMBER = (
     r"(?i:num(?:ber)?(?: of)? gpus? (?:available|found|detected)|gpus? available|available gpus?)\s{0"
     r",3}[:=]?\s{1,4}(?P<count>\d{1,3}|\[\]|True|False)\s{0,4}\Z"
 )
+_COUNTED = ("available", "found", "detected")
 _BUILT = r"(?i:built[_ ]with[_ ]cuda(?:\(\))?)\s{0,3}[:=]?\s{1,4}(True|False)"
 
 
@@ -92,7 +96,7 @@ class Reader:
             seen.note("host.container", "docker", at)
         if text.lstrip().startswith(("Singularity", "Apptainer")):
             seen.note("host.container", "apptainer", at)
-        if text.lstrip().startswith("PS ") or compiled(r"[A-Za-z]:\\").match(text.lstrip()):
+        if text.lstrip().startswith("PS ") or (":\\" in text and compiled(r"[A-Za-z]:\\").match(text.lstrip())):
             seen.hint("windows-prompt", at)
         return match["typed"].strip()
 
@@ -107,7 +111,7 @@ class Reader:
             seen.hint("as-root", at)
 
     def _variable(self, text: str, at: str, seen: Seen) -> None:
-        if "=" not in text and ": " not in text:
+        if ("=" not in text and ": " not in text) or not any(name in text for name in _VARIABLES):
             return
         for match in compiled(_VARIABLE).finditer(text):
             value = match["value"].strip("\\n")
@@ -119,11 +123,13 @@ class Reader:
         """Take a line that says by itself what it is about."""
         if text.startswith(("docker run ", "sudo docker run ", "podman run ", "nvidia-docker run ")):
             self._question(text, at, seen)
-        if "ersion" in text and (match := compiled(_SAID).search(text)):
+        low = text.lower()
+        if "ersion" in text and ("tf" in low or "tensorflow" in low) and (match := compiled(_SAID).search(text)):
             seen.note("tensorflow.version", match["version"], at)
-        if ("GPU" in text or "gpu" in text) and (match := compiled(_NUMBER).search(text)):
+        gpus = ("GPU" in text or "gpu" in text) and any(word in low for word in _COUNTED)
+        if gpus and (match := compiled(_NUMBER).search(text)):
             self._counted(match["count"], at, seen)
-        if "built" in text.casefold() and (match := compiled(_BUILT).search(text)):
+        if "built" in low and (match := compiled(_BUILT).search(text)):
             seen.note("tensorflow.cuda_build", match[1] == "True", at)
         if 'device_type: "' in text and (match := compiled(r'device_type: "(GPU|CPU)"').search(text)):
             seen.devices.setdefault(f"{match[1]}:0", ({}, at))
@@ -140,9 +146,8 @@ class Reader:
 
     def _answer(self, text: str, at: str, seen: Seen) -> None:
         asked = self._asked
-        keras = compiled(r"[\"']?([23]\.\d{1,2}\.\d{1,2})[\"']?\Z").match(text)
-        if keras is not None and any(word in asked for word in _ASKS_KERAS):
-            seen.note("tensorflow.keras_version", keras[1], at)
+        if any(word in asked for word in _ASKS_KERAS) and (match := compiled(_KERAS).match(text)):
+            seen.note("tensorflow.keras_version", match[1], at)
         elif any(word in asked for word in _ASKS_VERSION) and (match := compiled(_VERSION).match(text)):
             seen.note("tensorflow.version", match["version"], at)
             if any(word in asked for word in _ASKS_DEVICES):
@@ -156,7 +161,7 @@ class Reader:
                 seen.note("tensorflow.cuda_build", text == "True", at)
             elif "is_gpu_available" in asked:
                 self._counted(text, at, seen)
-        elif (match := compiled(_ECHO).match(asked)) is not None:
+        elif asked.startswith("echo ") and (match := compiled(_ECHO).match(asked)):
             if len(text) < VALUE and len(seen.variables) < MOST_VARIABLES:
                 seen.variables[match[1]] = ("" if text == f"%{match[1]}%" else text, at)
                 seen.recognised += 1

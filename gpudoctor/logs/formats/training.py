@@ -25,6 +25,7 @@ _RATE = r"(?P<value>\d{1,6}(?:\.\d{1,3})?)\s?(?P<unit>us|ms|s|min|h)/(?P<per>ste
 _TOTAL = r"- (?P<seconds>\d{1,6})s(?: |\Z)"
 _OWN = r"(?P<value>\d{1,5}\.\d{1,6}|\d{1,5}) ?(?P<unit>ms|sec|s|seconds)(?:/| per )(?P<per>step|batch|iter\w{0,7})\b"
 _OWN_RATE = r"(?P<value>\d{1,7}(?:\.\d{1,3})?) ?(?:images|imgs?|examples|samples)(?:/| per )s(?:ec)?"
+_IMAGES = ("image", "img", "example", "sample")
 _OWN_EPOCH = (
     r"(?i:(?:time (?:taken )?(?:for|per) )?epoch[ :#]{1,3}(?P<number>\d{1,5})?[^\r\n]{0,60}?(?:took|t"
     r"ime|duration)[ :=]{1,3}(?P<value>\d{1,6}(?:\.\d{1,6})?) ?s)"
@@ -93,7 +94,8 @@ class Reader:
 
     def line(self, text: str, at: str, seen: Seen) -> None:
         """Take a line, or one update of a bar."""
-        if "/" in text and (match := compiled(_BAR).search(text)) and self._update(match, at, seen):
+        parted = "/" in text and compiled(r"\d/[\dU]").search(text) is not None
+        if parted and (match := compiled(_BAR).search(text)) and self._update(match, at, seen):
             pass
         elif "Epoch" in text and (match := compiled(_EPOCH).search(text)):
             self._epoch = int(match["number"])
@@ -115,7 +117,7 @@ class Reader:
     def _start(self, text: str, at: str, seen: Seen) -> None:
         """Take a line that begins another run."""
         stripped = text.strip()
-        if seen.command and stripped.endswith(seen.command) and (
+        if "CUDA_VISIBLE_DEVICES=" in seen.command and stripped.endswith(seen.command) and (
             match := compiled(r"CUDA_VISIBLE_DEVICES=[\"']?([\d,]{1,60}|-1|(?=[\s\"']))").search(seen.command)
         ):  # fmt: skip
             value = match[1]
@@ -208,7 +210,11 @@ class Reader:
             run.last_at = at
             seen.recognised += 1
             seen.hint("training", at)
-        elif ("/s" in text or "per s" in text) and (match := compiled(_OWN_RATE).search(text)):
+        elif (
+            ("/s" in text or "per s" in text)
+            and any(word in text for word in _IMAGES)
+            and (match := compiled(_OWN_RATE).search(text))
+        ):
             seen.note("training.images_per_second", float(match["value"]), at)
             seen.facts["training.images_per_second"].values = seen.facts["training.images_per_second"].values[-1:]
             seen.hint("training", at)
@@ -216,9 +222,9 @@ class Reader:
             run.epochs.append(float(match["value"]))
             seen.hint("training", at)
             seen.recognised += 1
-        elif "python" in text and (match := compiled(_TOP).match(text) or compiled(_PS).match(text)) and (
-            match["name"].startswith("python")
-        ):  # fmt: skip
+        elif "python" in text and text.lstrip()[:1].isdigit() and (
+            match := compiled(_TOP).match(text) or compiled(_PS).match(text)
+        ) and match["name"].startswith("python"):  # fmt: skip
             seen.sample("process-cpu", float(match["cpu"].replace(",", ".")))
             seen.hint("process-cpu", at)
             seen.recognised += 1
