@@ -14,9 +14,9 @@ FAIL_ON = ("note", "warning", "error", "never")
 MODES = ("cpu", "cpu-optimized", "gpu-baseline", "gpu-optimized")
 UNITS = {"": 1, "B": 1, **{f"{letter}iB": 1024**power for power, letter in enumerate("KMGT", 1)}}
 UNITS |= {f"{letter}B": 1000**power for power, letter in enumerate("kMGT", 1)}
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)\Z")
+_SIZE = r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)\Z"
 SIZE_PATTERN = r"^\d+(\.\d+)?\s*(B|[KMGT]iB|[kMGT]B)?$"
-_CAPABILITY = re.compile(r"\d{1,2}\.\d\Z")
+_CAPABILITY = r"\d{1,2}\.\d\Z"
 
 
 def _whole(value: object) -> int:
@@ -54,7 +54,7 @@ def size(value: object) -> int:
     """Return a size in bytes: 8589934592, "8 GiB", "500MB". Raises ValueError with what is wanted."""
     if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
         return value
-    match = _SIZE.match(value.strip()) if isinstance(value, str) else None
+    match = re.match(_SIZE, value.strip()) if isinstance(value, str) else None
     if match is None or match[2] not in UNITS:
         raise ValueError('a size such as "6GiB", "500 MB" or a number of bytes')
     return int(float(match[1]) * UNITS[match[2]])
@@ -62,7 +62,7 @@ def size(value: object) -> int:
 
 def _capability(value: object) -> str:
     text = f"{value:.1f}" if isinstance(value, float) else value
-    if not isinstance(text, str) or not _CAPABILITY.match(text):
+    if not isinstance(text, str) or not re.match(_CAPABILITY, text):
         raise ValueError('a compute capability such as "7.0"')
     return text
 

@@ -18,7 +18,7 @@ JOIN_GROUP = Remedy(
     commands=("ls -l /dev/nvidia*", 'sudo usermod -aG "$(stat -c %G /dev/nvidiactl)" "$USER"'),
     applicability=Applicability.UNSAFE,
 )
-NEEDED = re.compile(r"/dev/nvidia(ctl|-uvm|\d+)\Z")
+NEEDED = r"/dev/nvidia(ctl|-uvm|\d+)\Z"
 
 
 @rule(
@@ -43,7 +43,7 @@ def permission_denied_device(self: Rule, facts: Facts) -> Iterator[Draft]:
     cuda = facts.driver.cuda_init.require()
     if outcome(cuda) is not Api.ERROR:
         return
-    closed = [node for node in nodes if NEEDED.match(node.path) and not node.accessible]
+    closed = [node for node in nodes if re.match(NEEDED, node.path) and not node.accessible]
     gpus = [node for node in nodes if re.match(r"/dev/nvidia\d+\Z", node.path)]
     control = [node for node in closed if node in gpus]
     # Of several GPUs some may be closed on purpose; it is a fault if none is left, or a common file is closed.

@@ -28,7 +28,7 @@ PROTOBUF_4 = "4.0"
 # Code of protoc 5.26 and newer refuses a protobuf that is older than itself.
 FIRST_THAT_CHECKS = "5.26"
 PURE_PYTHON = "PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION"
-LEAST = re.compile(r">=(\d[\w.]*)")
+LEAST = r">=(\d[\w.]*)"
 
 
 @rule(
@@ -80,7 +80,7 @@ def _need(facts: Facts, version: str, protobuf: str, declared: Conflict | None) 
     if older(version, FIRST_WITH_PROTOBUF_4) and at_least(protobuf, PROTOBUF_4):
         pure = (facts.python.environment.get() or {}).get(PURE_PYTHON) == "python"
         return None if pure else declared.specifier if declared else "below 3.20"
-    least = LEAST.search(declared.specifier) if declared else None
+    least = re.search(LEAST, declared.specifier) if declared else None
     if declared and least and at_least(least[1], FIRST_THAT_CHECKS) and older(protobuf, least[1]):
         return declared.specifier
     return None

@@ -12,9 +12,7 @@ from gpudoctor.rules.python._pip import install
 from gpudoctor.rules.python._state import events, failed_import, imported, seen, told, unexplained_exception
 from gpudoctor.rules.registry import Draft, Rule, rule
 
-PROVIDERS = re.compile(
-    r"(tensorflow|tf-nightly|intel-tensorflow)(-(cpu|gpu|intel|macos|rocm|aarch64|cpu-aws|avx512))?$"
-)
+PROVIDERS = r"(tensorflow|tf-nightly|intel-tensorflow)(-(cpu|gpu|intel|macos|rocm|aarch64|cpu-aws|avx512))?$"
 # Packages with a rule of their own.
 ELSEWHERE = ("numpy", "protobuf", "keras", "keras-nightly", "tensorflow")
 VARIANTS = {"duplicate": "copies", "broken-metadata": "metadata", "unrecorded": "unrecorded"}
@@ -73,7 +71,7 @@ def _providers(self: Rule, facts: Facts) -> Iterator[Draft]:
     """Find packages that install the same folder. One without files of its own only requires the other."""
     found: dict[str, list[Package]] = {}
     for item in facts.python.packages.require():
-        if PROVIDERS.match(item.name) and not item.empty:
+        if re.match(PROVIDERS, item.name) and not item.empty:
             found.setdefault(item.location, []).append(item)
     for items in found.values():
         if len({item.name for item in items}) < 2:  # noqa: PLR2004 (two make a conflict)
@@ -114,7 +112,7 @@ def _problem(self: Rule, facts: Facts, problem: PackageProblem) -> Iterator[Draf
                 path=problem.detail,
                 name=problem.name,
             )
-        case kind if kind in REMAINS and PROVIDERS.match(problem.name):
+        case kind if kind in REMAINS and re.match(PROVIDERS, problem.name):
             works = imported(facts)
             yield self.finding(
                 evidence,
@@ -183,7 +181,7 @@ def _fulfil(facts: Facts, item: Conflict) -> tuple[Remedy, ...]:
     return install(facts, requirement, f"Install what {item.package} requires ({requirement}).", of=item.name)
 
 
-FAMILY = re.compile(r"(?<![\w-])(?:tensorflow|keras|tf[_-])")
+FAMILY = r"(?<![\w-])(?:tensorflow|keras|tf[_-])"
 
 
 def _from_log(self: Rule, facts: Facts) -> Iterator[Draft]:
@@ -209,13 +207,13 @@ def _from_log(self: Rule, facts: Facts) -> Iterator[Draft]:
     impossible = [
         event
         for event in events(facts, "pip-impossible")
-        if FAMILY.search(event.parameters.get("packages", "").lower())
+        if re.search(FAMILY, event.parameters.get("packages", "").lower())
     ]
     if impossible:
         yield self.finding(
             seen(tuple(impossible)), variant="impossible", packages=impossible[0].parameters.get("packages", "")
         )
-    named = [event for event in events(facts, "pip-conflict") if PROVIDERS.match(_name(event, "package"))]
+    named = [event for event in events(facts, "pip-conflict") if re.match(PROVIDERS, _name(event, "package"))]
     providers = {_name(event, "package"): event.parameters["version"] for event in named}
     if len(providers) > 1:
         yield self.finding(

@@ -48,7 +48,7 @@ def slow_gpu_hardware(self: Rule, facts: Facts) -> Iterator[Draft]:
 
 
 # Fewer multiprocessors than a handful: laptops' smallest, office cards.
-ENTRY_LEVEL = re.compile(
+ENTRY_LEVEL = (
     r"(?:NVIDIA )?(?:GeForce )?(?:MX ?\d{3}|GT ?\d{3,4}M?\b|GTX ?1030|(?:GTX? ?)?"
     r"[6-9][1-4]0MX?\b|Quadro (?:K\d{3}|P[4-6]00)\b|T[4-6]00\b)"
 )
@@ -60,7 +60,7 @@ NEARLY = 0.9
 def _in_text(self: Rule, facts: Facts) -> Iterator[Draft]:
     """Find it by the name of the GPU, and what the text tells of its speed."""
     training = facts.training
-    name = next((gpu.name.get() or "" for gpu in facts.gpus if ENTRY_LEVEL.match(gpu.name.get() or "")), "")
+    name = next((gpu.name.get() or "" for gpu in facts.gpus if re.match(ENTRY_LEVEL, gpu.name.get() or "")), "")
     if isinstance(training.limit, Known) or not name:
         return
     runs = training.runs.get() or ()
