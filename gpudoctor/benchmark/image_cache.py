@@ -89,7 +89,7 @@ def touch(folder: Path) -> None:
 def cached_sets(root: Path) -> list[CachedSet]:
     """Return what is in the cache, the most recently used first."""
     sets = []
-    for folder in root.iterdir() if root.is_dir() else ():
+    for folder in root.iterdir() if os.path.isdir(root) else ():
         with contextlib.suppress(FileNotFoundError):  # another process removed it just now
             if folder.is_dir():
                 sets.append(_look(folder))

@@ -170,7 +170,7 @@ def _run(options: BenchOptions, saved: list[Path]) -> BenchResult:
             result = Run(options, Host(), hooks, user_cache_path("gpudoctor")).run()
     except (DataError, BenchError, UnknownGpuError) as exc:
         _give_up(str(exc))
-    if own.exists():
+    if os.path.exists(own):  # Path.exists raises where a folder on the way may not be entered
         typer.echo(f"saved as {own}", err=True)
     return result
 

@@ -6,6 +6,7 @@ import re
 import sys
 from enum import Enum
 from os import environ
+from os.path import exists
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -257,7 +258,7 @@ def _file_kind(path: Path) -> str:
     kind = "Dockerfile" if docker else kinds.get(path.suffix)
     if kind is None:
         usage_error(f"--write: {path.name} is neither requirements.txt nor environment.yml nor Dockerfile")
-    if path.exists():
+    if exists(path):
         usage_error(f"--write: {path} exists already; name another file")
     return kind
 

@@ -47,9 +47,9 @@ def init(
 
     path = Path(file)
     adds = path.name == read.PYPROJECT
-    if file != STANDARD_OUTPUT and path.exists() and not force and not adds:
+    if file != STANDARD_OUTPUT and os.path.exists(path) and not force and not adds:
         usage_error(f"{file} is there already; --force replaces it")
-    old = _old_text(path) if adds and path.exists() else ""
+    old = _old_text(path) if adds and os.path.exists(path) else ""
     seen = collect_facts(python, True, timeout, 1.0).facts if facts is None else read_facts(facts)
     text = words.template(seen, pyproject=adds)
     if file == STANDARD_OUTPUT:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pkgutil
 from pathlib import Path
 from typing import Generic, TypeVar, cast
@@ -50,7 +51,7 @@ def read_bytes(name: str) -> bytes:
 
     Raises TableError.
     """
-    if _folder is not None and (path := _folder / f"{name}.json").exists():
+    if _folder is not None and os.path.exists(path := _folder / f"{name}.json"):
         try:
             return path.read_bytes()
         except OSError as exc:
@@ -90,7 +91,7 @@ def _decode(row_type: type[R]) -> Table[R]:
 def place_of(name: str) -> str:
     """What an error calls a table: its file where it is not bundled."""
     path = None if _folder is None else _folder / f"{name}.json"
-    return str(path) if path is not None and path.exists() else f"table {name}"
+    return str(path) if path is not None and os.path.exists(path) else f"table {name}"
 
 
 def use_folder(folder: Path) -> tuple[str, ...]:

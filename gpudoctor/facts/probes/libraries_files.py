@@ -56,7 +56,8 @@ class Files:
 
     def is_executable(self, path: str) -> bool:
         """Whether there is a file that this user may run."""
-        return self._host.resolve(path).is_file() and self._host.access(path, os.X_OK)
+        # Path.is_file raises where a folder on the way may not be entered.
+        return os.path.isfile(self._host.resolve(path)) and self._host.access(path, os.X_OK)
 
     def text(self, path: str) -> str:
         """Return a file's text, empty if it cannot be read."""

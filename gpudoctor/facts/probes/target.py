@@ -55,14 +55,14 @@ def _named(host: Host, python: str) -> Target:
 
     place = Path(python).expanduser()
     reason = f"--python names {python}."
-    if place.is_dir():
+    if os.path.isdir(place):  # Path.is_dir raises where a folder on the way may not be entered
         path = _interpreter_in(str(place))
         problem = "" if path else f"{python} is a folder without a Python that can be started (looked for bin/python)"
         return Target(path=path or str(place), chosen_by="--python", reason=reason, problem=problem)
-    found = None if place.exists() or os.sep in python else shutil.which(python, path=host.environ.get("PATH"))
-    path = found or str(place.absolute())
-    if not Path(path).is_file():
-        problem = f"there is no {python}"
+    found = None if os.path.exists(place) or os.sep in python else shutil.which(python, path=host.environ.get("PATH"))
+    path = found or _absolute(str(place))
+    if not os.path.isfile(path):
+        problem = f"{python} cannot be reached by this user" if _is_closed(path) else f"there is no {python}"
     elif not os.access(path, os.X_OK):
         problem = f"{python} may not be executed by this user"
     else:
@@ -70,9 +70,26 @@ def _named(host: Host, python: str) -> Target:
     return Target(path=path, chosen_by="--python", reason=reason, problem=problem)
 
 
+def _is_closed(path: str) -> bool:
+    try:
+        os.stat(path)
+    except PermissionError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
 def _interpreter_in(folder: str) -> str | None:
     for place in PLACES:
-        path = Path(folder).absolute() / place
-        if path.is_file() and os.access(path, os.X_OK):
-            return str(path)
+        path = os.path.join(_absolute(folder), place)
+        if os.path.isfile(path) and os.access(path, os.X_OK):
+            return path
     return None
+
+
+def _absolute(path: str) -> str:
+    try:
+        return str(Path(path).absolute())
+    except OSError:  # the current folder was removed: nothing lies in it
+        return path
