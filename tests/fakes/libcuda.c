@@ -102,8 +102,7 @@ CUresult cuDeviceGetName(char *out, int size, CUdevice device) {
     return SUCCESS;
 }
 
-CUresult cuDeviceGetUuid_v2(CUuuid *out, CUdevice device) {
-    GUARD_DEVICE(device);
+static CUresult uuid_of(CUuuid *out, CUdevice device) {
     const char *text = lookup_gpu(visible[device], "uuid");
     if (!text) return NOT_SUPPORTED;
     memset(out, nonsense() ? 0xff : 0, sizeof *out);
@@ -119,7 +118,15 @@ CUresult cuDeviceGetUuid_v2(CUuuid *out, CUdevice device) {
     return SUCCESS;
 }
 
-CUresult cuDeviceGetUuid(CUuuid *out, CUdevice device) { return cuDeviceGetUuid_v2(out, device); }
+CUresult cuDeviceGetUuid(CUuuid *out, CUdevice device) {
+    GUARD_DEVICE(device);
+    return uuid_of(out, device);
+}
+
+CUresult cuDeviceGetUuid_v2(CUuuid *out, CUdevice device) {
+    GUARD_DEVICE(device);
+    return uuid_of(out, device);
+}
 
 CUresult cuDeviceGetPCIBusId(char *out, int size, CUdevice device) {
     GUARD_DEVICE(device);

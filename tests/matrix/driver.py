@@ -23,17 +23,14 @@ SECONDS, HANG_SECONDS = 60.0, 0.3
 
 
 class FaultyDriver(Host):
-    """A host whose children run in a fork server over stand-in libraries that can be exchanged between two runs.
+    """A host whose children run in a fork server over stand-in libraries that can be exchanged between two runs."""
 
-    healthy: what the libraries answer where nothing is wrong.
-    """
-
-    def __init__(self, healthy: Profile, folder: Path, cache: Path) -> None:
+    def __init__(self, folder: Path, cache: Path) -> None:
         self.folder = folder
-        self.healthy = healthy
         self.profile = folder / "profile.txt"
+        self.cache = cache
         cache.mkdir(parents=True, exist_ok=True)
-        self.libraries = {kind: compile_library(source, (), cache).read_bytes() for kind, source in SOURCES.items()}
+        self.compiled: dict[tuple[str, tuple[str, ...]], bytes] = {}
         self.seconds = SECONDS
         environ = {
             "PATH": os.environ["PATH"],
@@ -41,7 +38,6 @@ class FaultyDriver(Host):
             "GPUDOCTOR_FAKE_PROFILE": str(self.profile),
         }
         super().__init__(environ=environ)
-        self.set(healthy)
         self.server = subprocess.Popen(
             [sys.executable, "-I", "-B", str(SERVER), binding_folder()],
             stdin=subprocess.PIPE,
@@ -56,12 +52,20 @@ class FaultyDriver(Host):
         self.server.communicate()
 
     def set(self, profile: Profile, missing: str | None = None) -> None:
-        """Let the libraries answer from a profile, without one function if that is named."""
+        """Let the libraries answer from a profile, without one function more if that is named."""
         self.profile.write_text(profile.text())
-        for kind, library in self.libraries.items():
+        for kind in SOURCES:
+            library = self.library(kind, profile.missing)
             path = self.folder / LIBRARIES[kind]
             path.unlink(missing_ok=True)  # never written in place: the old one may be mapped
             path.write_bytes(without(library, missing) if missing and missing.startswith(kind) else library)
+
+    def library(self, kind: str, missing: tuple[str, ...]) -> bytes:
+        """Return a stand-in (nvml or cu) without the functions that this driver lacks."""
+        key = kind, tuple(symbol for symbol in missing if symbol.startswith(kind))
+        if key not in self.compiled:
+            self.compiled[key] = compile_library(SOURCES[kind], key[1], self.cache).read_bytes()
+        return self.compiled[key]
 
     def run_child(
         self,
