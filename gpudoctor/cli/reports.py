@@ -44,14 +44,14 @@ def deliver(
     """
     from gpudoctor.report import formats
 
-    saved: Report | None = None
+    clean, saved = facts, None
     if shown is not ReportFormat.TEXT or outputs:
         from gpudoctor.facts import codec
 
         clean = facts if source.kind is SourceKind.FACTS else codec.redact(facts, codec.Identity.of_this_process())
         saved = judge_facts(clean, source, expect, policy)
     if shown is ReportFormat.TEXT or saved is None:
-        report = judge_facts(facts, source, expect, policy)
+        report = saved if saved is not None and clean == facts else judge_facts(facts, source, expect, policy)
         print_text(report, verbose)
     else:
         report = saved

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import jsonschema  # type: ignore[import-untyped]
 import pytest
 from typer.testing import CliRunner
 
 from gpudoctor.cli import app
+from gpudoctor.findings import Report
+from gpudoctor.judging import judge_facts
 from gpudoctor.logs.messages import MESSAGES
 from gpudoctor.logs.rows.said import SENTENCES
 from gpudoctor.report.json import json_schema
@@ -44,6 +47,31 @@ def test_json_by_the_contract(ill: Path, tmp_path: Path) -> None:
     assert report["source"] == {"kind": "text", "names": ["train.log"]}
     jsonschema.validate(report, json_schema())
     assert json.loads((tmp_path / "report.json").read_text("utf-8")) == report
+
+
+@pytest.mark.parametrize(
+    ("options", "folder", "times"),
+    [
+        ((), "/opt", 1),
+        (("--format", "json"), "/opt", 1),
+        (("-o", "json=r"), "/opt", 1),
+        (("-o", "json=r"), "/home/ann", 2),
+    ],
+    ids=["shown", "as JSON", "shown and saved", "with a name that is not saved"],
+)
+def test_it_judges_no_oftener_than_reports_differ(
+    *, options: tuple[str, ...], folder: str, times: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, ill: Path
+) -> None:
+    judged: list[object] = []
+
+    def judge(*arguments: Any) -> Report:
+        judged.append(arguments)
+        return judge_facts(*arguments)
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("gpudoctor.cli.reports.judge_facts", judge)
+    assert call(ill, "-", *options, given=f"export LD_LIBRARY_PATH={folder}/lib\n".encode())[0] == FOUND
+    assert len(judged) == times
 
 
 def test_standard_input_and_a_file_together(ill: Path) -> None:
