@@ -21,6 +21,8 @@ class Scope(enum.Enum):
 
     MACHINE = "machine"
     GPU = "gpu"
+    GPU_OR_WORDS = "gpu-or-words"
+    """Each GPU; where none is known, None in its place: words may tell of a GPU that nothing names."""
 
 
 class Draft(Struct, frozen=True, kw_only=True):
@@ -50,10 +52,14 @@ class Rule(Struct, frozen=True, kw_only=True):
     variants: dict[str, str]
     scope: Scope
     check: Check
-    doc: str
     former_ids: tuple[str, ...]
     asks: str = ""
     """Key of the policy whose value the rule is given as its last argument; without such a value it is not run."""
+
+    @property
+    def doc(self) -> str:
+        """What the rule finds, why it matters and how to fix it: the docstring of its function."""
+        return inspect.cleandoc(self.check.__doc__ or "")
 
     def finding(
         self,
@@ -111,7 +117,6 @@ def rule(
             variants=dict(variants or {}),
             scope=scope,
             check=check,
-            doc=inspect.cleandoc(check.__doc__ or ""),
             former_ids=former_ids,
             asks=asks,
         )
