@@ -56,6 +56,7 @@ KEYS: dict[str, tuple[str, ...]] = {
     "keras": ("tensorflow",),
     "pip_routes": ("from_tensorflow",),
     "platforms": ("topic", "platform", "from_tensorflow", "to_tensorflow", "value"),
+    "symbol_versions": ("platform", "from_tensorflow"),
     "tensorflow_builds": ("tensorflow", "os", "device", "package", "pythons"),
     "tensorflow_libraries": ("library",),
     "tensorflow_wheels": ("tensorflow", "package", "platform"),

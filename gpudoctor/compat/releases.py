@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import cache
 
 from gpudoctor.compat.bundle import NotCovered, load
-from gpudoctor.compat.rows import CudaPin, KerasRow, OfficialBuild, PipRoute, Wheel
+from gpudoctor.compat.rows import CudaPin, KerasRow, OfficialBuild, PipRoute, SymbolVersions, Trust, Wheel
 from gpudoctor.compat.versions import version
 
 PYTHON_TAG = re.compile(r"cp(\d)(\d+)m?\Z")
@@ -121,3 +121,17 @@ def pip_route(tensorflow: str) -> PipRoute:
         if version(row.from_tensorflow) <= wanted <= version(row.to_tensorflow):
             return row
     raise NotCovered(f"whether tensorflow {tensorflow} finds CUDA libraries from pip is not in the tables")
+
+
+@cache
+def symbol_versions(tensorflow: str, platform: str) -> tuple[str, ...]:
+    """What a release needs of the C and the C++ library: GLIBC_2.27, GLIBCXX_3.4.22, CXXABI_1.3.11.
+
+    Measured in the wheels, whose tags can promise less. Raises NotCovered.
+    """
+    have = version(tensorflow)
+    for row in load(SymbolVersions).rows:
+        covers = version(row.from_tensorflow) <= have <= version(row.to_tensorflow)
+        if covers and row.platform == platform and row.confidence is not Trust.LOW:
+            return f"GLIBC_{row.glibc}", f"GLIBCXX_{row.glibcxx}", f"CXXABI_{row.cxxabi}"
+    raise NotCovered(f"what tensorflow {tensorflow} for {platform} needs of the C++ library is not in the tables")

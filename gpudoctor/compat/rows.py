@@ -254,6 +254,17 @@ class DockerImage(Row, frozen=True, kw_only=True):
     fault: str = ""
 
 
+class SymbolVersions(Row, frozen=True, kw_only=True):
+    """The newest versions that the libraries of the wheels from one release to another need of the system's."""
+
+    from_tensorflow: str
+    to_tensorflow: str
+    platform: str
+    glibc: str
+    glibcxx: str
+    cxxabi: str
+
+
 TYPES: dict[str, type[Row]] = {
     "conda_cuda": CondaCuda,
     "cuda_archs": CudaArch,
@@ -270,6 +281,7 @@ TYPES: dict[str, type[Row]] = {
     "keras": KerasRow,
     "pip_routes": PipRoute,
     "platforms": PlatformFact,
+    "symbol_versions": SymbolVersions,
     "tensorflow_builds": OfficialBuild,
     "tensorflow_libraries": LibraryUse,
     "tensorflow_wheels": Wheel,

@@ -11,7 +11,19 @@ from msgspec.structs import replace
 
 from gpudoctor.facts.host import Host
 from gpudoctor.facts.merge import merge_drivers, merge_gpus
-from gpudoctor.facts.model import DriverFacts, Facts, HostFacts, LibraryFacts, PythonFacts, TensorFlowFacts, Unknown
+from gpudoctor.facts.model import (
+    Absent,
+    CondaPackage,
+    DriverFacts,
+    Fact,
+    Facts,
+    HostFacts,
+    Known,
+    LibraryFacts,
+    PythonFacts,
+    TensorFlowFacts,
+    Unknown,
+)
 from gpudoctor.facts.probes import conda, driver_files, host_files, libcuda, nvml
 from gpudoctor.facts.probes.driver_answers import DriverAnswers
 from gpudoctor.facts.probes.libraries import read_libraries
@@ -147,10 +159,10 @@ def _assemble(results: dict[str, object], start_tensorflow: bool) -> Facts:
     )
 
 
-def _virtual_packages(
-    results: dict[str, object], python: PythonFacts, asked: bool
-) -> Fact[tuple[CondaPackage, ...]]:
+def _virtual_packages(results: dict[str, object], python: PythonFacts, asked: bool) -> Fact[tuple[CondaPackage, ...]]:
     told = results.get("conda")
     if isinstance(told, Known | Absent | Unknown):
         return told
-    return python.conda_packages if isinstance(python.conda_packages, Absent) else INTERRUPTED if asked else NOT_ASKED
+    if isinstance(python.conda_packages, Absent):
+        return python.conda_packages
+    return INTERRUPTED if asked else NOT_ASKED

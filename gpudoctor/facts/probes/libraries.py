@@ -65,7 +65,7 @@ def read_libraries(host: Host, python: PythonFacts, tensorflow: TensorFlowFacts)
     if not host.is_real and not host.exists(location):
         return _unread(Unknown(f"{location} is not below the folder that stands for this machine"))
     files, version, variables = Files(host, python), tensorflow.version.get() or "", python.environment.get() or {}
-    own = _opener(files, location, version, python.prefix.get())
+    own = opener(files, location, version, python.prefix.get())
     if own is None:
         return _unread(Unknown("TensorFlow's own library was not found: where it looks for others is not known"))
     found = _in_order(files, _places(own, variables), _cached(host, own.machine))
@@ -85,7 +85,7 @@ def _unread(reason: object) -> LibraryFacts:
     return LibraryFacts(found=unknown, ptxas=unknown, ptxas_version=unknown, libdevice=unknown)
 
 
-def _opener(files: Files, location: str, version: str, prefix: str | None) -> elf.SearchPath | None:
+def opener(files: Files, location: str, version: str, prefix: str | None) -> elf.SearchPath | None:
     """Return the search path of the library of TensorFlow that opens the CUDA libraries, with folders in full."""
     numbers = tuple(int(n) for n in re.findall(r"\d+", version)[:2])
     names = OPENERS if not numbers or numbers >= FRAMEWORK_SINCE else (OPENER_BEFORE_2_11, *OPENERS)

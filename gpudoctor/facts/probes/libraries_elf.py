@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     Reader = Callable[[int, int], bytes]
 
 _PT_LOAD, _PT_DYNAMIC = 1, 2
-_DT_STRTAB, _DT_RPATH, _DT_RUNPATH = 5, 15, 29
+DT_STRTAB, _DT_RPATH, _DT_RUNPATH = 5, 15, 29
 _HEADER_BYTES = 64
 _MACHINES = {62: "x86_64", 183: "aarch64"}
 _DYNAMIC_LIMIT = 64 * 1024
@@ -37,15 +37,29 @@ class SearchPath(Struct, frozen=True):
     machine: str = "x86_64"
 
 
-def search_path(read: Reader) -> SearchPath:
-    """Return the search paths of a 64-bit little-endian ELF file; empty ones if it has none. Raises ValueError."""
+class Dynamic(Struct, frozen=True):
+    """The dynamic section of a file: value by tag, and where its addresses and its texts lie in the file."""
+
+    machine: str
+    tags: dict[int, int]
+    loads: tuple[tuple[int, int, int], ...] = ()
+    """Address, offset in the file and length of each part that is loaded."""
+
+    def offset(self, tag: int) -> int | None:
+        """Return where in the file what a tag points at begins; None if there is no such tag or it points nowhere."""
+        address = self.tags.get(tag, -1)
+        return next((address - start + at for start, at, length in self.loads if 0 <= address - start < length), None)
+
+
+def dynamic(read: Reader) -> Dynamic:
+    """Return the dynamic section of a 64-bit little-endian ELF file, without tags if it has none. Raises ValueError."""
     try:
-        return _search_path(read)
+        return _dynamic(read)
     except struct.error as exc:
         raise ValueError("damaged ELF file") from exc
 
 
-def _search_path(read: Reader) -> SearchPath:
+def _dynamic(read: Reader) -> Dynamic:
     header = read(0, _HEADER_BYTES)
     if len(header) < _HEADER_BYTES or header[:4] != b"\x7fELF" or header[4:6] != b"\x02\x01":
         raise ValueError("not a 64-bit little-endian ELF file")
@@ -53,37 +67,34 @@ def _search_path(read: Reader) -> SearchPath:
     (table,) = struct.unpack_from("<Q", header, 32)
     size, count = struct.unpack_from("<HH", header, 54)
     segments = [struct.unpack("<IIQQQQ", entry[:40]) for entry in _split(read(table, size * count), size)]
-    dynamic = next(((offset, length) for kind, _, offset, _, _, length in segments if kind == _PT_DYNAMIC), None)
-    if dynamic is None:
-        return SearchPath(machine=machine)
-    raw = read(dynamic[0], min(dynamic[1], _DYNAMIC_LIMIT))
+    place = next(((offset, length) for kind, _, offset, _, _, length in segments if kind == _PT_DYNAMIC), None)
+    if place is None:
+        return Dynamic(machine, {})
+    raw = read(place[0], min(place[1], _DYNAMIC_LIMIT))
     tags = dict(struct.unpack("<QQ", entry) for entry in _split(raw, 16))
-    if _DT_STRTAB not in tags:
-        return SearchPath(machine=machine)
-    strings = _file_offset(tags[_DT_STRTAB], [(v, o, n) for kind, _, o, v, _, n in segments if kind == _PT_LOAD])
+    return Dynamic(machine, tags, tuple((v, o, n) for kind, _, o, v, _, n in segments if kind == _PT_LOAD))
+
+
+def search_path(read: Reader) -> SearchPath:
+    """Return the search paths of a 64-bit little-endian ELF file; empty ones if it has none. Raises ValueError."""
+    own = dynamic(read)
+    strings = own.offset(DT_STRTAB)
 
     def paths(tag: int) -> tuple[str, ...]:
-        if tag not in tags or strings is None:
+        if tag not in own.tags or strings is None:
             return ()
-        text = read(strings + tags[tag], _PATH_LIMIT).split(b"\0", 1)[0].decode("utf-8", "surrogateescape")
+        text = read(strings + own.tags[tag], _PATH_LIMIT).split(b"\0", 1)[0].decode("utf-8", "surrogateescape")
         return tuple(dict.fromkeys(part for part in text.split(":") if part))
 
     # The loader ignores DT_RPATH where there is a DT_RUNPATH.
     runpath = paths(_DT_RUNPATH)
-    return SearchPath(() if runpath else paths(_DT_RPATH), runpath, machine)
+    return SearchPath(() if runpath else paths(_DT_RPATH), runpath, own.machine)
 
 
 def _split(data: bytes, size: int) -> Iterator[bytes]:
     if size < 16:  # noqa: PLR2004 (no entry of a table is shorter)
         raise ValueError("damaged ELF header")
     return (data[start : start + size] for start in range(0, len(data) - size + 1, size))
-
-
-def _file_offset(address: int, loads: list[tuple[int, int, int]]) -> int | None:
-    for start, offset, length in loads:
-        if start <= address < start + length:
-            return address - start + offset
-    return None
 
 
 def expand(entry: str, origin: str) -> str | None:

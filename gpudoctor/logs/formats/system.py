@@ -66,8 +66,8 @@ class Reader:
             seen.note("host.cpu_model", text.partition(":")[2].strip()[:80], at)
         elif text.startswith(("flags\t", "Flags:", "flags ")) and " sse2 " in text:
             seen.note("host.cpu_flags", tuple(text.partition(":")[2].split())[:400], at)
-        elif text.startswith("ldd (") and (match := compiled(r"ldd \(.{2,60}\) (\d\.\d{1,2})\b").match(text)):
-            seen.note("host.libc", f"glibc {match[1]}", at)
+        elif "libc" in text or "ldd (" in text:
+            self._libc(text.strip(), at, seen)
         elif text.lstrip().startswith("# R") and " (release), REVISION: " in text:
             seen.note("host.tegra", "/etc/nv_tegra_release", at)
             seen.note("host.machine", "aarch64", at)
@@ -75,6 +75,14 @@ class Reader:
         elif '"backend": "' in text and (match := compiled(r'\s{0,40}"backend": "(\w{2,20})",?\Z').match(text)):
             seen.note("python.keras_json_backend", match[1], at)
         self._kernel(text, at, seen)
+
+    def _libc(self, row: str, at: str, seen: Seen) -> None:
+        """Take what ldd and getconf say of the C library."""
+        match = compiled(r"(?:ldd \(.{2,60}\)|glibc) (\d\.\d{1,2})\b\s{0,4}\Z").match(row)
+        if match is not None:
+            seen.note("host.libc", f"glibc {match[1]}", at)
+        elif row.startswith("musl libc ("):
+            seen.note("host.libc", "musl", at)
 
     def _python(self, text: str, at: str, seen: Seen) -> None:
         match = compiled(_BANNER).search(text)

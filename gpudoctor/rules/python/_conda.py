@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from gpudoctor import compat
-from gpudoctor.facts.model import Facts
+from gpudoctor.facts.model import Facts, Known
 from gpudoctor.plan import quote
 
 NAMES = ("tensorflow", "tensorflow-base")
 # conda-forge says cpu_, Anaconda's own channel names the mathematics library of its CPU builds.
 CPU_BUILDS = ("cpu_", "mkl_", "eigen_")
+VIRTUAL = "__cuda"
 # What a driver of the last years serves, where it is not known.
 USUAL_CUDA = "12.0"
 
@@ -19,6 +20,12 @@ def cpu_build(facts: Facts) -> str | None:
         if item.name in NAMES and item.build.startswith(CPU_BUILDS):
             return f"{item.name}-{item.version}-{item.build}"
     return None
+
+
+def sees_no_driver(facts: Facts) -> bool:
+    """Whether conda's own list of virtual packages is known and has no __cuda in it."""
+    listed = facts.python.conda_virtual_packages
+    return isinstance(listed, Known) and not any(item.name == VIRTUAL for item in listed.value)
 
 
 def install_command(facts: Facts) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from gpudoctor.facts.model import Absent, Facts, Known
 from gpudoctor.findings import Applicability, Confidence, Remedy, Severity
-from gpudoctor.rules.python._conda import cpu_build, install_command
+from gpudoctor.rules.python._conda import cpu_build, install_command, sees_no_driver
 from gpudoctor.rules.python._state import events, seen
 from gpudoctor.rules.registry import Draft, Rule, rule
 
@@ -17,6 +17,8 @@ VARIABLE = "CONDA_OVERRIDE_CUDA"
     Severity.ERROR,
     message="conda saw no NVIDIA driver (its virtual package __cuda was absent): it offers no TensorFlow with CUDA",
     variants={
+        "unseen": "conda sees no NVIDIA driver on this machine (__cuda is not among its virtual packages), and chose "
+        "the CPU build {build}",
         "variable": "CONDA_OVERRIDE_CUDA is empty: conda takes it that there is no NVIDIA driver, and chose the CPU "
         "build "
         "{build}",
@@ -46,6 +48,14 @@ def conda_virtual_cuda_missing(self: Rule, facts: Facts) -> Iterator[Draft]:
         yield self.finding(
             (f"python.environment[{VARIABLE}]", "python.conda_packages"),
             variant="variable",
+            severity=Severity.WARNING,
+            remedies=_remedies(facts),
+            build=build,
+        )
+    elif facts.gpus and isinstance(facts.driver.cuda_version, Known) and sees_no_driver(facts):
+        yield self.finding(
+            ("python.conda_virtual_packages", "python.conda_packages", "driver.cuda_version"),
+            variant="unseen",
             severity=Severity.WARNING,
             remedies=_remedies(facts),
             build=build,
