@@ -9,6 +9,7 @@ from msgspec import Struct, structs
 
 from gpudoctor import compat
 from gpudoctor.facts.from_events import apply_events, devices_of
+from gpudoctor.facts.from_files import with_libraries, with_packages
 from gpudoctor.facts.from_training import training_facts
 from gpudoctor.facts.model import (
     Device,
@@ -64,10 +65,10 @@ def facts_of(reader: TextReader) -> Facts:
     python = _python(seen)
     tensorflow = _tensorflow(seen, python)
     return Facts(
-        host=_group(HostFacts, "host", seen),
+        host=with_packages(_group(HostFacts, "host", seen), seen),
         driver=_group(DriverFacts, "driver", seen),
         gpus=tuple(_gpu(gpu.facts) for gpu in seen.gpus),
-        libraries=_group(LibraryFacts, "libraries", seen),
+        libraries=with_libraries(_group(LibraryFacts, "libraries", seen), seen),
         python=python,
         tensorflow=tensorflow,
         training=training_facts(reader, _group(TrainingFacts, "training", seen)),

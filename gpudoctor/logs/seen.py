@@ -7,7 +7,7 @@ import re
 
 from msgspec import Struct, field
 
-from gpudoctor.facts.model import Absent, Fact, Known, LogEvent, Unknown
+from gpudoctor.facts.model import Absent, Fact, Known, LogEvent, SystemPackage, Unknown
 
 NOT_IN_TEXT = "not in the text"
 MISSING = Unknown(NOT_IN_TEXT)
@@ -16,6 +16,7 @@ VALUES = 8
 MOST_GPUS = 256
 MOST_PACKAGES = 5000
 MOST_SAMPLES = 4000
+MOST_FILES = 500
 
 
 class Told(Struct):
@@ -64,6 +65,15 @@ class Gpu(Struct):
         return told.values[-1][0] if told and told.values else None
 
 
+class FileSeen(Struct, frozen=True):
+    """One library file: libNAME.so.NUMBER in a folder, and what leads the loader there, where the text tells it."""
+
+    name: str
+    number: str
+    folder: str
+    found_by: str
+
+
 class Seen:
     """All that a text told."""
 
@@ -73,6 +83,9 @@ class Seen:
         self.gpus: list[Gpu] = []
         self.packages: dict[str, tuple[object, str]] = {}
         self.conda: dict[str, tuple[object, str]] = {}
+        self.system: dict[str, tuple[SystemPackage, str]] = {}
+        self.files: dict[FileSeen, str] = {}
+        """Library files, each with the line on which it was first seen."""
         self.variables: dict[str, tuple[str, str]] = {}
         self.devices: dict[str, tuple[dict[str, str], str]] = {}
         self.no_devices_at = ""
@@ -96,6 +109,18 @@ class Seen:
     def hint(self, name: str, at: str) -> None:
         """Take a sign of something."""
         self.hints.setdefault(name, at)
+
+    def system_package(self, package: SystemPackage, at: str) -> None:
+        """Take a package of the distribution; of one name the latest counts."""
+        if len(self.system) < MOST_PACKAGES:
+            self.system[package.name] = (package, at)
+            self.recognised += 1
+
+    def file(self, found: FileSeen, at: str) -> None:
+        """Take a library file."""
+        if len(self.files) < MOST_FILES:
+            self.files.setdefault(found, at)
+            self.recognised += 1
 
     def sample(self, name: str, value: float) -> None:
         """Take one of many readings of the same thing."""

@@ -203,25 +203,30 @@ _TASK = r"\s{0,3}\d{1,4}: "
 _NUMBER = r"\s{0,7}\d{1,7}\t"
 
 
-def _without_prefix(text: str) -> str:
-    """Return a line without what a tool that carried it has put before it."""
+def _prefixes(text: str) -> Iterator[str]:
+    """Yield the patterns of what may stand before a line of this look."""
     first = text[:1]
     if first.isdigit() and text[4:5] == "-" and text[26:28] != ": ":  # that is TensorFlow's own
-        pattern = _STAMP
-    elif first == "[" and ">:" in text[:22]:
-        pattern = _RANK
-    elif text[3:4] == " " and text[9:10] == ":" and first.isupper():
-        pattern = _JOURNAL
-    elif first != "|" and " | " in text[:62] and not first.isspace():
-        pattern = _SERVICE
-    elif "\t" in text[:8] and text.lstrip()[:1].isdigit():
-        pattern = _NUMBER
-    elif ": " in text[:8] and text[:4].strip()[:1].isdigit():
-        pattern = _TASK
-    else:
-        return text
-    match = compiled(pattern).match(text)
-    return text[match.end() :] if match else text
+        yield _STAMP
+    if first == "[" and ">:" in text[:22]:
+        yield _RANK
+    if text[3:4] == " " and text[9:10] == ":" and first.isupper():
+        yield _JOURNAL
+    if first != "|" and " | " in text[:62] and not first.isspace():
+        yield _SERVICE
+    if "\t" in text[:8] and text.lstrip()[:1].isdigit():
+        yield _NUMBER
+    if ": " in text[:8] and text[:4].strip()[:1].isdigit():
+        yield _TASK
+
+
+def _without_prefix(text: str) -> str:
+    """Return a line without what a tool that carried it has put before it."""
+    for pattern in _prefixes(text):
+        match = compiled(pattern).match(text)
+        if match is not None:
+            return text[match.end() :]
+    return text
 
 
 def plain_line(raw: bytes) -> str:

@@ -1,4 +1,4 @@
-"""Installed packages: what pip, conda, tf_env_collect.sh and dpkg list, and what pip installs."""
+"""Installed packages: what pip, conda and tf_env_collect.sh list, and what pip installs."""
 
 from __future__ import annotations
 
@@ -31,10 +31,6 @@ _FAMILY = (
     r"ddons))?|tf[-_](?:nightly(?:[-_](?:gpu|cpu))?|keras)"
     r"|keras(?:-nightly)?|tensorboard|nvidia-[a-z]{3,20}-cu1[12]|numpy|protobuf|horovod|h5py|ml-dtype"
     r"s|cudatoolkit|cudnn|tensorrt)\Z"
-)
-_LIBRARY = (
-    r"ii\s{1,4}(?P<name>lib(?:cudnn\d|nccl\d)|cuda-(?:cudart|libraries|toolkit)-\d{1,2}-\d|nvidia-dri"
-    r"ver-\d{3})\S{0,20}\s{1,40}(?P<version>\d[\w.+-]{2,40})"
 )
 
 
@@ -75,9 +71,6 @@ class Reader:
     def _row(self, row: str, at: str, seen: Seen) -> None:
         if len(row) > ROW or row.startswith(("-", "#")):
             return
-        if row.startswith("ii ") and (match := compiled(_LIBRARY).match(row)):
-            self._system(match["name"], match["version"], at, seen)
-            return
         if self._list == "conda" and (match := compiled(_CONDA).match(row)):
             name = plain(match["name"])
             if len(seen.conda) < MOST_PACKAGES and match["channel"] != "pypi":
@@ -96,12 +89,6 @@ class Reader:
 
     def _add(self, name: str, version: str, at: str, seen: Seen, installer: str | None = None) -> None:
         name = plain(name)
-        if len(seen.packages) < MOST_PACKAGES and compiled(r"\d{1,6}(?:\.[\w+!-]{1,30}){1,6}\Z").match(version):
+        if len(seen.packages) < MOST_PACKAGES and compiled(r"\d{1,6}(?:\.[\w+!]{1,30}){1,6}\Z").match(version):
             seen.packages[name] = (Package(name=name, version=version, installer=installer), at)
             seen.recognised += 1
-
-    def _system(self, name: str, version: str, at: str, seen: Seen) -> None:
-        if name.startswith("nvidia-driver-"):
-            seen.hint("driver-package", at)
-        seen.recognised += 1
-        del version

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpudoctor.facts.model import Api, Facts, Known, LibcudaKind
-from gpudoctor.findings import Applicability, Capability, Remedy, Severity
+from gpudoctor.findings import Applicability, Capability, Confidence, Remedy, Severity
+from gpudoctor.rules.driver._install import install_driver
+from gpudoctor.rules.driver._packages import mixed, shown
 from gpudoctor.rules.driver._state import (
     CUDA_SYSTEM_DRIVER_MISMATCH,
     NVML_LIBRARY_MISMATCH,
+    answers,
     failed_with,
     outcome,
 )
@@ -27,7 +30,10 @@ REBOOT = Remedy(
     breaks=Capability.USER_DRIVER,
     needs=(Capability.KERNEL_DRIVER,),
     message="the loaded NVIDIA kernel module is {module}, the driver's libraries are {library}: they must be the same",
-    variants={"unnumbered": "the loaded NVIDIA kernel module and the driver's libraries are of different versions"},
+    variants={
+        "unnumbered": "the loaded NVIDIA kernel module and the driver's libraries are of different versions",
+        "packages": "the installed packages of the NVIDIA driver are of different versions: {module} and {library}",
+    },
 )
 def driver_library_mismatch(self: Rule, facts: Facts) -> Iterator[Draft]:
     """The NVIDIA kernel module and the driver's libraries have different versions.
@@ -53,6 +59,11 @@ def driver_library_mismatch(self: Rule, facts: Facts) -> Iterator[Draft]:
     started = Api.OK in (outcome(driver.nvml.get()), outcome(driver.cuda_init.get()))
     differ = module is not None and library is not None and module != library
     told = events(facts, "kernel-library-mismatch") and not started
+    if not refused and not told and not differ and not answers(facts):
+        found = tuple(_packages_differ(self, facts))
+        yield from found
+        if found:
+            return
     if not refused and not told and (not differ or started or outcome(driver.cuda_init.require()) is not Api.ERROR):
         return
     yield self.finding(
@@ -63,3 +74,18 @@ def driver_library_mismatch(self: Rule, facts: Facts) -> Iterator[Draft]:
         module=module or "",
         library=library or "",
     )  # fmt: skip
+
+
+def _packages_differ(self: Rule, facts: Facts) -> Iterator[Draft]:
+    """Find packages of two versions in a text: what is loaded they do not tell."""
+    pair = mixed(facts)
+    if pair is not None:
+        yield self.finding(
+            shown(facts, *(text.partition(" ")[0] for text in pair)),
+            variant="packages",
+            severity=Severity.WARNING,
+            confidence=Confidence.LIKELY,
+            remedies=install_driver(facts),
+            module=pair[0],
+            library=pair[1],
+        )

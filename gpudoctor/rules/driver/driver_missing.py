@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpudoctor import compat
-from gpudoctor.facts.model import Absent, Api, Facts, Known, PciDevice, Unknown
+from gpudoctor.facts.model import Absent, Api, Facts, Known, LogEvent, PciDevice, Unknown
 from gpudoctor.findings import Applicability, Capability, Confidence, Remedy, Severity
 from gpudoctor.rules.driver._install import install_driver
+from gpudoctor.rules.driver._packages import only_removed, shown
 from gpudoctor.rules.driver._state import answers, has_pci_gpu, nouveau_in_the_way, outcome, require_own_driver
 from gpudoctor.rules.observed import seen_gpu_devices as imported_gpu
 from gpudoctor.rules.python._state import events, seen
@@ -23,6 +24,7 @@ from gpudoctor.rules.registry import Draft, Rule, rule
         "this machine has no NVIDIA GPU",
         "tool": "nvidia-smi, which comes with the NVIDIA driver, was not found: the driver is not installed",
         "nvml": "nvidia-smi does not find libnvidia-ml, the driver's own library: the driver is not wholly installed",
+        "removed": "the NVIDIA driver is not installed: of {package} only the configuration is left",
         "not-found": "the NVIDIA driver is installed, and the loader does not find its CUDA library: {file} lies where "
         "it does not look",
         "libraries": "the NVIDIA kernel module {module} is loaded, but libcuda.so.1, the driver's CUDA library, is not "
@@ -42,7 +44,8 @@ def driver_missing(self: Rule, facts: Facts) -> Iterator[Draft]:
     if isinstance(facts.host.pci_gpus, Unknown) and not isinstance(facts.driver.kernel_module_version, Known):
         yield from _from_text(self, facts)
         return
-    if isinstance(facts.driver.cuda_init, Unknown) and has_pci_gpu(facts) and events(facts, "smi-not-found"):
+    told = events(facts, "smi-not-found") or only_removed(facts)
+    if isinstance(facts.driver.cuda_init, Unknown) and has_pci_gpu(facts) and told:
         yield from _from_text(self, facts)
         return
     if outcome(facts.driver.cuda_init.require()) is not Api.NO_LIBRARY:
@@ -83,6 +86,11 @@ def _from_text(self: Rule, facts: Facts) -> Iterator[Draft]:
     """Find it where nobody looked at the PCI bus: text tells of libraries and tools only."""
     tool = events(facts, "smi-not-found") or events(facts, "smi-without-library")
     without = outcome(facts.driver.cuda_init.get()) is Api.NO_LIBRARY
+    if not without and not imported_gpu(facts) and isinstance(facts.driver.nvml, Unknown):
+        gone = tuple(_removed(self, facts, tool))
+        yield from gone
+        if gone:
+            return
     if not without and not tool:
         facts.host.pci_gpus.require()
         return
@@ -96,6 +104,19 @@ def _from_text(self: Rule, facts: Facts) -> Iterator[Draft]:
         confidence=Confidence.LIKELY,
         remedies=install_driver(facts),
     )
+
+
+def _removed(self: Rule, facts: Facts, tool: tuple[LogEvent, ...]) -> Iterator[Draft]:
+    """Find it by the packages of the system that a text names."""
+    gone = only_removed(facts)
+    if gone is not None:
+        yield self.finding(
+            (*shown(facts, gone.name), *seen(tool)),
+            variant="removed",
+            confidence=Confidence.LIKELY,
+            remedies=install_driver(facts),
+            package=gone.name,
+        )
 
 
 def _find(file: str) -> Remedy:

@@ -8,6 +8,7 @@ from gpudoctor import compat
 from gpudoctor.facts.model import Facts, Known, LibcudaKind
 from gpudoctor.findings import Applicability, Capability, Confidence, Remedy, Severity
 from gpudoctor.rules.driver._install import install_driver, os_of
+from gpudoctor.rules.driver._packages import newest, shown
 from gpudoctor.rules.driver._state import CUDA_COMPAT_NOT_SUPPORTED, CUDA_SYSTEM_DRIVER_MISMATCH, failed_with
 from gpudoctor.rules.libraries._stack import cuda_of, is_inferred
 from gpudoctor.rules.observed import seen_gpu_devices
@@ -36,6 +37,8 @@ WITHOUT_COMPAT = Remedy(
         "ptx": "the NVIDIA driver is older than the CUDA release that made this code, and cannot compile its PTX",
         "newer-compat": "the container brings libcuda {library}, and the host's driver {module} is too old for it",
         "compat": "a compat libcuda stands in for the driver's, and this GPU or driver does not allow it",
+        "package": "the installed packages bring driver {have}, which is older than {need}, the minimum for CUDA "
+        "{cuda}, which TensorFlow {version} is built with",
         "cuda-only": "the driver serves CUDA up to {have}, and TensorFlow {version} is built with CUDA {cuda}, which "
         "needs driver {need} or newer",
     },
@@ -61,6 +64,9 @@ def driver_too_old_for_cuda(self: Rule, facts: Facts) -> Iterator[Draft]:
         return
     driver, serves = facts.driver.version, facts.driver.cuda_version
     by_number = isinstance(driver, Known)
+    if not by_number and not isinstance(serves, Known) and newest(facts) is not None:
+        yield from _by_package(self, facts, need.minimum, need.cuda)
+        return
     if by_number:
         if compat.version(driver.require()) >= compat.version(need.minimum):
             return
@@ -77,6 +83,23 @@ def driver_too_old_for_cuda(self: Rule, facts: Facts) -> Iterator[Draft]:
         cuda=need.cuda,
         version=facts.tensorflow.version.get() or "",
     )  # fmt: skip
+
+
+def _by_package(self: Rule, facts: Facts, need: str, cuda: str) -> Iterator[Draft]:
+    """Find it by the packages of the system that a text names, where nothing else tells the driver's version."""
+    have = newest(facts)
+    if have is None or isinstance(facts.host.wsl, Known) or compat.version(have) >= compat.version(need):
+        return
+    yield self.finding(
+        (*shown(facts), "tensorflow.built_with_cuda", "tensorflow.version"),
+        variant="package",
+        confidence=Confidence.LIKELY,
+        remedies=install_driver(facts, at_least=need) + tensorflow_that_fits(facts),
+        have=have,
+        need=need,
+        cuda=cuda,
+        version=facts.tensorflow.version.get() or "",
+    )
 
 
 def _forward_compatible(facts: Facts, cuda: str) -> bool:

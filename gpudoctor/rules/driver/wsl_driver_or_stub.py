@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 from gpudoctor.facts.model import Absent, Api, Facts, Known, LibcudaKind, Unknown
 from gpudoctor.findings import Applicability, Capability, Confidence, Remedy, Severity
-from gpudoctor.rules.driver._state import NVML_DRIVER_NOT_LOADED, failed_with, outcome
+from gpudoctor.rules.driver._packages import KERNEL, LIBRARY, WHOLE, shown, versions
+from gpudoctor.rules.driver._state import NVML_DRIVER_NOT_LOADED, answers, failed_with, outcome
 from gpudoctor.rules.observed import seen_gpu_devices
 from gpudoctor.rules.python._state import events, seen
 from gpudoctor.rules.registry import Draft, Rule, rule
@@ -68,6 +69,8 @@ def _kernel_too_old(release: str) -> bool:
         "kernel": "the kernel of WSL, {kernel}, is too old for CUDA: 5.10.43 is the oldest that serves it",
         "stub": "the libcuda that is loaded is a stub of a CUDA toolkit, not the driver's: it cannot start CUDA",
         "not-found": "under WSL, the loader does not find libcuda.so.1, though it is in {folder}",
+        "packages": "a Linux driver is installed inside WSL ({package}): its libraries stand before those of the "
+        "Windows driver in {folder}",
         "linux-driver": "under WSL, {file} is used in place of the libcuda of the Windows driver in {folder}, and it "
         "cannot start CUDA",
     },
@@ -147,8 +150,14 @@ def _from_text(self: Rule, facts: Facts) -> Iterator[Draft]:
     nvml, in_text = facts.driver.nvml.get(), isinstance(facts.driver.library_files, Unknown)
     if failed_with(nvml, NVML_OPERATING_SYSTEM) or (wsl and in_text and failed_with(nvml, NVML_DRIVER_NOT_LOADED)):
         yield self.finding(("driver.nvml", "host.wsl"), variant="blocked", remedies=(WINDOWS_DRIVER,))
-    elif failed_with(cuda, CUDA_STUB) and not wsl and isinstance(facts.driver.library_files, Unknown):
-        yield self.finding(("driver.cuda_init",), variant="stub", confidence=Confidence.LIKELY, remedies=(UNSET_STUB,))
+    elif failed_with(cuda, CUDA_STUB) and not wsl:
+        sure = not isinstance(facts.driver.library_files, Unknown)
+        yield self.finding(
+            ("driver.cuda_init", "driver.libcuda_file"),
+            variant="stub",
+            confidence=Confidence.CERTAIN if sure else Confidence.LIKELY,
+            remedies=(UNSET_STUB,),
+        )
     elif parts:
         yield self.finding(
             (*seen(parts), "host.wsl"),
@@ -167,6 +176,8 @@ def _from_text(self: Rule, facts: Facts) -> Iterator[Draft]:
         )
     elif not wsl or not isinstance(facts.driver.library_files, Unknown) or seen_gpu_devices(facts):
         return
+    elif versions(facts, LIBRARY, KERNEL, WHOLE) and not answers(facts):
+        yield _linux_package(self, facts)
     elif outcome(cuda) is Api.NO_LIBRARY:
         yield self.finding(
             ("host.wsl", "driver.cuda_init"),
@@ -175,3 +186,15 @@ def _from_text(self: Rule, facts: Facts) -> Iterator[Draft]:
             remedies=(WINDOWS_DRIVER, FIND_IT),
             folder=FOLDER,
         )
+
+
+def _linux_package(self: Rule, facts: Facts) -> Draft:
+    """Return the finding of a Linux driver among the packages that a text names."""
+    return self.finding(
+        ("host.wsl", *shown(facts)),
+        variant="packages",
+        confidence=Confidence.LIKELY,
+        remedies=(REMOVE_LINUX_DRIVER,),
+        package=next(iter(versions(facts, LIBRARY, KERNEL, WHOLE))),
+        folder=FOLDER,
+    )

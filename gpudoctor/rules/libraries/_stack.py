@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from gpudoctor import compat
 from gpudoctor.facts.model import Api, Facts, FactUnavailable, Known, Library, LogEvent, Unknown
@@ -24,6 +24,7 @@ NAMED = (
 RUNTIME_WHEEL = re.compile(r"nvidia-cuda-runtime(-cu\d+)?(?![\w-])")
 CUDNN_WHEEL = re.compile(r"nvidia-cudnn-cu\d+(?![\w-])")
 LOWEST = re.compile(r"(?:==|>=)(\d+\.\d+)")
+CUDNN_FAILED = ("cudnn-handle", "cudnn-status", "convolution-not-started", "no-algorithm-worked")
 NO_GPU_LIBRARY = re.compile(r"libcuda\.so|libnvinfer|libcudnn_|nvcuda|msvcp|vcruntime|concrt")
 
 
@@ -49,6 +50,8 @@ class Lack(Struct, frozen=True, kw_only=True):
     """Libraries of the right name where the loader does not look: one for each need, or none at all."""
     other_cuda: Library | None = None
     """A CUDA runtime of another major version that the loader finds instead."""
+    by_text: bool = False
+    """Files and packages that a text names tell it: others may be there as well."""
 
     @property
     def cuda(self) -> tuple[Need, ...]:
@@ -146,8 +149,11 @@ def gpu_listed(facts: Facts) -> bool:
     return listed or bool(events(facts, "created-device"))
 
 
-def lack(facts: Facts) -> Lack | None:
-    """Return what TensorFlow does not find, None if it finds all. Raises FactUnavailable."""
+def lack(facts: Facts, *, silent: bool = False) -> Lack | None:
+    """Return what TensorFlow does not find, None if it finds all. Raises FactUnavailable.
+
+    silent: a text shows no GPU and no reason; then the files that it names are held against what TensorFlow opens.
+    """
     if gpu_listed(facts):
         return None
     named = tuple(e for e in events(facts, *NAMED) if not NO_GPU_LIBRARY.match(e.parameters.get("library", "")))
@@ -155,9 +161,9 @@ def lack(facts: Facts) -> Lack | None:
     if not isinstance(facts.libraries.found, Known):
         if not named and not unnamed:
             unnamed = _no_runtime(facts)
-        if not named and not unnamed:
+        if not named and not unnamed and not silent:
             facts.libraries.found.require()
-        return Lack(needs=_of_names(named), named_by=named or unnamed)
+        return _lack_in_text(facts, named, unnamed)
     missing = tuple(need for need in needs(facts) if winner(facts, need.soname) is None)
     if not missing:
         told = tuple(need for need in _of_names(named) if need.soname in {n.soname for n in needs(facts)})
@@ -168,6 +174,41 @@ def lack(facts: Facts) -> Lack | None:
         elsewhere=tuple(item[0] for item in there) if all(there) else (),
         other_cuda=_other_cuda(facts, missing) if not all(there) else None,
     )
+
+
+def _lack_in_text(facts: Facts, named: tuple[LogEvent, ...], unnamed: tuple[LogEvent, ...]) -> Lack:
+    """Return what the log says to be missing, held against the files that the text names."""
+    wanted, told = _of_names(named), facts.libraries.told.get() or ()
+    lacks = Lack(needs=wanted, named_by=named or unnamed)
+    if not told or _brings_its_own(facts):
+        return lacks
+    try:
+        wanted = wanted or needs(facts)
+    except FactUnavailable:
+        return lacks
+    there = {item.soname: item for item in reversed(told)}
+    missing = tuple(need for need in wanted if need.soname not in there)
+    if any(need.library == "cudart" for need in missing):
+        other = next((item for item in told if item.name == "cudart"), None)
+        if other is not None:
+            return structs.replace(lacks, needs=missing, other_cuda=other, by_text=True)
+    if named:
+        found = tuple(there[need.soname] for need in wanted if need.soname in there)
+        hidden = len(found) == len(wanted) and all(item.path and not item.wins for item in found)
+        return structs.replace(lacks, elsewhere=found, by_text=True) if hidden else lacks
+    # A list that is not whole shows that a library is missing only where it shows another of its kind.
+    if not facts.libraries.told_whole.get():
+        kinds = {item.name for item in told}
+        runtime = any(item.name == "cudart" for item in told)
+        missing = tuple(need for need in missing if need.is_cudnn and need.library in kinds) if runtime else ()
+    return structs.replace(lacks, needs=missing, by_text=True) if missing else lacks
+
+
+def _brings_its_own(facts: Facts) -> bool:
+    """Whether TensorFlow's libraries come by wheels or by conda, so that the files of the system do not count."""
+    if any(item.name in ("cudatoolkit", "cuda-cudart") for item in facts.python.conda_packages.get() or ()):
+        return True
+    return any(item.name.startswith("nvidia-cuda-runtime") for item in facts.python.packages.get() or ())
 
 
 def _no_runtime(facts: Facts) -> tuple[LogEvent, ...]:
@@ -199,7 +240,8 @@ def _other_cuda(facts: Facts, missing: tuple[Need, ...]) -> Library | None:
 
 def shown(facts: Facts, *libraries: Library | None) -> tuple[Evidence, ...]:
     """Return libraries as evidence; without any, which ones of the runtime and cuDNN the loader finds."""
-    source = facts.libraries.found.source if isinstance(facts.libraries.found, Known) else "files"
+    files = facts.libraries.found if isinstance(facts.libraries.found, Known) else facts.libraries.told
+    source = files.source if isinstance(files, Known) else "files"
     named = [item for item in libraries if item is not None]
     if not named and isinstance(facts.libraries.found, Known):
         found = [item for item in facts.libraries.found.value if item.wins and item.name in ("cudart", CUDNN)]
@@ -211,7 +253,7 @@ def shown(facts: Facts, *libraries: Library | None) -> tuple[Evidence, ...]:
 def _told(library: Library) -> str:
     version = library.version.get()
     how = library.found_by or "the loader does not look there"
-    return f"{library.path}{f' {version}' if version else ''} ({how})"
+    return f"{library.path or library.soname}{f' {version}' if version else ''} ({how})"
 
 
 def folder_of(library: Library) -> str:

@@ -21,6 +21,8 @@ from gpudoctor.rules.registry import Draft, Rule, rule
         "one": "the CUDA library {names}, which TensorFlow {version} opens, is not found",
         "elsewhere": "TensorFlow {version} does not find {names}: the loader does not look in {folders}",
         "log": "TensorFlow could not load {names}",
+        "log-elsewhere": "TensorFlow could not load {names}, and {folders} holds it: the loader does not look there",
+        "list": "the loader's list does not hold {names}, which TensorFlow {version} opens",
         "unnamed": "TensorFlow could not load at least one of its CUDA libraries, and its log does not name it",
         "unsaid": "TensorFlow {version} lists no GPU, and driver, GPU and wheel are well: mostly its CUDA libraries "
         "are not found",
@@ -36,7 +38,9 @@ def cuda_libs_missing(self: Rule, facts: Facts) -> Iterator[Draft]:
     """
     if facts.tensorflow.cuda_build.get() is False:
         return
-    if not isinstance(facts.libraries.found, Known) and nothing_else_explains(facts):
+    silent = not isinstance(facts.libraries.found, Known) and nothing_else_explains(facts)
+    found = lack(facts, silent=silent)
+    if silent and found is not None and not found.needs:
         yield self.finding(
             ("tensorflow.devices", "tensorflow.version", "tensorflow.built_with_cuda", "driver.version"),
             variant="unsaid",
@@ -45,7 +49,6 @@ def cuda_libs_missing(self: Rule, facts: Facts) -> Iterator[Draft]:
             version=facts.tensorflow.version.get() or "",
         )
         return
-    found = lack(facts)
     if found is None or found.other_cuda is not None or (found.needs and not found.cuda):
         return
     variant = _variant(found)
@@ -53,17 +56,19 @@ def cuda_libs_missing(self: Rule, facts: Facts) -> Iterator[Draft]:
     yield self.finding(
         (*shown(facts, *found.elsewhere), "tensorflow.version", "tensorflow.built_with_cuda", *seen(found.named_by)),
         variant=variant,
-        confidence=Confidence.LIKELY if variant in ("unnamed", "cudart") else Confidence.CERTAIN,
+        confidence=Confidence.LIKELY if found.by_text or variant in ("unnamed", "cudart") else Confidence.CERTAIN,
         remedies=(lead_loader(facts, folders),) if folders else bring_libraries(facts),
         version=facts.tensorflow.version.get() or "",
         names=listed(tuple(need.soname for need in found.needs)),
         count=len(found.needs),
-        all=0 if found.named_by else len(needs(facts)),
+        all=0 if found.named_by or found.by_text else len(needs(facts)),
         folders=listed(folders),
     )
 
 
 def _variant(found: Lack) -> str | None:
+    if found.by_text:
+        return "log-elsewhere" if found.elsewhere else "list"
     if found.named_by:
         if found.needs:
             return "log"

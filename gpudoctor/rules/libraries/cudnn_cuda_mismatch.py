@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpudoctor.facts.model import Facts
+from gpudoctor.facts.model import Facts, Known
 from gpudoctor.findings import Capability, Confidence, Severity
 from gpudoctor.rules.libraries._remedies import bring_cudnn
-from gpudoctor.rules.libraries._stack import cuda_major, cudnn_major, shown, winner
+from gpudoctor.rules.libraries._stack import CUDNN_FAILED, cuda_major, cudnn_major, shown, winner
+from gpudoctor.rules.python._state import events
 from gpudoctor.rules.registry import Draft, Rule, rule
 
 
@@ -27,7 +28,12 @@ def cudnn_cuda_mismatch(self: Rule, facts: Facts) -> Iterator[Draft]:
     if not facts.tensorflow.cuda_build.require():
         return
     cuda = cuda_major(facts)
-    library = winner(facts, f"libcudnn.so.{cudnn_major(facts)}")
+    soname = f"libcudnn.so.{cudnn_major(facts)}"
+    if isinstance(facts.libraries.found, Known) or not events(facts, *CUDNN_FAILED):
+        library = winner(facts, soname)
+    else:  # a text: one cuDNN that it names, and an operation of cuDNN that failed
+        told = [item for item in facts.libraries.told.require() if item.soname == soname and item.cuda_major]
+        library = told[0] if len({item.cuda_major for item in told}) == 1 else None
     if library is None or library.cuda_major in (None, cuda):
         return
     yield self.finding(

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpudoctor.facts.model import Facts, Known, Library
-from gpudoctor.findings import Capability, Severity
+from gpudoctor.findings import Capability, Confidence, Severity
 from gpudoctor.rules.libraries._remedies import bring_cudnn, lead_loader
 from gpudoctor.rules.libraries._stack import cudnn_major, folder_of, lack, listed, shown
+from gpudoctor.rules.libraries._unsaid import nothing_else_explains
 from gpudoctor.rules.python._state import events, seen
 from gpudoctor.rules.registry import Draft, Rule, rule
 
@@ -21,6 +22,8 @@ from gpudoctor.rules.registry import Draft, Rule, rule
         "other": "TensorFlow {version} opens {names}, and cuDNN {have} is there instead",
         "elsewhere": "TensorFlow {version} does not find {names}: the loader does not look in {folders}",
         "log": "TensorFlow could not load {names}",
+        "log-elsewhere": "TensorFlow could not load {names}, and {folders} holds it: the loader does not look there",
+        "list": "the loader's list holds the CUDA libraries that TensorFlow {version} opens, but not {names}",
         "part": "cuDNN is there, and a part of it cannot be loaded: {names}",
     },
 )
@@ -37,7 +40,7 @@ def cudnn_missing(self: Rule, facts: Facts) -> Iterator[Draft]:
     parts = tuple(event for event in parts if not event.parameters.get("missing", "").startswith("libcuda.so"))
     parts += tuple(e for e in events(facts, "undefined-symbol") if e.parameters.get("file", "").startswith("libcudnn"))
     only_told = bool(parts) and not isinstance(facts.libraries.found, Known)
-    found = None if only_told else lack(facts)
+    found = None if only_told else lack(facts, silent=nothing_else_explains(facts))
     if found is None and parts:
         names = tuple(e.parameters.get("library") or e.parameters.get("any") or "libcudnn" for e in parts)
         yield self.finding(
@@ -49,14 +52,17 @@ def cudnn_missing(self: Rule, facts: Facts) -> Iterator[Draft]:
         return
     if found is None or not found.needs or found.cuda or found.other_cuda is not None:
         return
-    other = None if found.named_by else _other(facts)
+    other = None if found.named_by and (found.elsewhere or not found.by_text) else _other(facts)
     if other is not None and _major(other) < cudnn_major(facts):
         return  # cudnn-too-old tells it
     folders = tuple(dict.fromkeys(folder_of(item) for item in found.elsewhere))
     variant = "log" if found.named_by else "elsewhere" if folders else "other" if other else None
+    if found.by_text:
+        variant = "log-elsewhere" if folders else "other" if other else "list"
     yield self.finding(
         (*shown(facts, *found.elsewhere), "tensorflow.version", "tensorflow.built_with_cudnn", *seen(found.named_by)),
         variant=variant,
+        confidence=Confidence.LIKELY if found.by_text else Confidence.CERTAIN,
         remedies=(lead_loader(facts, folders),) if folders else bring_cudnn(facts),
         version=facts.tensorflow.version.get() or "",
         names=listed(tuple(need.soname for need in found.needs)),
@@ -66,8 +72,10 @@ def cudnn_missing(self: Rule, facts: Facts) -> Iterator[Draft]:
 
 
 def _other(facts: Facts) -> Library | None:
-    """Return a cuDNN of another major version that the loader finds."""
-    return next((item for item in facts.libraries.found.get() or () if item.name == "cudnn" and item.wins), None)
+    """Return a cuDNN of another major version that the loader finds, or that a text names."""
+    found = facts.libraries.found.get()
+    there = [item for item in found if item.wins] if found is not None else facts.libraries.told.get() or ()
+    return next((item for item in there if item.name == "cudnn"), None)
 
 
 def _major(library: Library) -> int:

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 from gpudoctor import compat
 from gpudoctor.facts.model import Facts, Known
-from gpudoctor.findings import Capability, Severity
+from gpudoctor.findings import Capability, Confidence, Severity
 from gpudoctor.rules.libraries._remedies import bring_cudnn
-from gpudoctor.rules.libraries._stack import compiled_cudnn, cudnn_major, gpu_listed, shown, winner
+from gpudoctor.rules.libraries._stack import CUDNN_FAILED, compiled_cudnn, cudnn_major, gpu_listed, lack, shown, winner
+from gpudoctor.rules.libraries._unsaid import nothing_else_explains
 from gpudoctor.rules.python._state import events, seen
 from gpudoctor.rules.registry import Draft, Rule, rule
 
@@ -24,6 +25,8 @@ MINOR = 2
     variants={
         "major": "cuDNN {have} is there, and TensorFlow {version} was compiled with {need}: a lower major version "
         "does not do",
+        "text": "cuDNN {have} is there, and TensorFlow {version} was compiled with {need}: it takes the same major "
+        "version with the same or a higher minor version only",
     },
 )
 def cudnn_too_old(self: Rule, facts: Facts) -> Iterator[Draft]:
@@ -47,13 +50,16 @@ def cudnn_too_old(self: Rule, facts: Facts) -> Iterator[Draft]:
         return
     if facts.host.os.get() not in (None, "linux"):
         return
+    if not isinstance(facts.libraries.found, Known) and isinstance(facts.libraries.told, Known):
+        yield from _in_text(self, facts)
+        return
     version, major = facts.tensorflow.version.require(), cudnn_major(facts)
     library = winner(facts, f"libcudnn.so.{major}")
     if library is None:
         yield from _older_major(self, facts, version, major)
         return
     have, need = library.version.require(), compiled_cudnn(facts)
-    if compat.version(have).release[:MINOR] < compat.version(need).release[:MINOR]:
+    if _is_older(have, need):
         yield self.finding(
             (*shown(facts, library), "tensorflow.version", "tensorflow.built_with_cudnn"),
             remedies=bring_cudnn(facts),
@@ -77,3 +83,44 @@ def _older_major(self: Rule, facts: Facts, version: str, major: int) -> Iterator
         need=compiled_cudnn(facts),
         version=version,
     )
+
+
+def _in_text(self: Rule, facts: Facts) -> Iterator[Draft]:
+    """Find it by the files and packages that a text names, where a lack or a failure of cuDNN is told as well."""
+    version, need = facts.tensorflow.version.require(), compiled_cudnn(facts)
+    lacks = None if events(facts, *CUDNN_FAILED) else lack(facts, silent=nothing_else_explains(facts))
+    told = [item for item in facts.libraries.told.get() or () if item.name == "cudnn"]
+    numbers = [int(item.soname.rpartition(".")[2]) for item in told]
+    only_older = bool(told) and max(numbers) < cudnn_major(facts)
+    failed = events(facts, *CUDNN_FAILED) and not _brings_its_own(facts)
+    if lacks is not None and lacks.by_text and not lacks.cuda and only_older:
+        variant, have = "major", told[0].version.get() or str(numbers[0])
+    elif failed and len(told) == 1 and numbers[0] == cudnn_major(facts) and _is_older(told[0].version.get(), need):
+        variant, have = "text", told[0].version.require()
+    else:
+        return
+    yield self.finding(
+        (
+            *shown(facts, told[0]),
+            "tensorflow.version",
+            "tensorflow.built_with_cudnn",
+            *seen(events(facts, *CUDNN_FAILED)),
+        ),
+        variant=variant,
+        confidence=Confidence.LIKELY,
+        remedies=bring_cudnn(facts),
+        have=have,
+        need=need,
+        version=version,
+    )
+
+
+def _is_older(have: str | None, need: str) -> bool:
+    return have is not None and compat.version(have).release[:MINOR] < compat.version(need).release[:MINOR]
+
+
+def _brings_its_own(facts: Facts) -> bool:
+    """Whether cuDNN came by a wheel or by conda: then that of the system is not loaded."""
+    names = [item.name for item in facts.python.packages.get() or ()]
+    names += [item.name for item in facts.python.conda_packages.get() or ()]
+    return any(name == "cudnn" or name.startswith("nvidia-cudnn") for name in names)

@@ -1,0 +1,136 @@
+"""Files and packages of the system that a text names, to facts: what of CUDA, cuDNN and the driver is there."""
+
+from __future__ import annotations
+
+import re
+
+from msgspec import structs
+
+from gpudoctor import compat
+from gpudoctor.facts.model import Fact, HostFacts, Known, Library, LibraryFacts, SystemPackage, Unknown
+from gpudoctor.logs.seen import FileSeen, Seen
+
+NAMED = "its name"
+DEFAULT_FOLDERS = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu",
+                   "/usr/lib/aarch64-linux-gnu", "/lib/aarch64-linux-gnu")  # fmt: skip
+LD_LIBRARY_PATH = "LD_LIBRARY_PATH"
+# Before CUDA 11 the runtime bore both numbers in its soname, from 11 on none but the major (11: 11.0).
+LAST_FULL, FIRST_STABLE = 10, 11
+# libcudnn8 8.9.2.26-1+cuda11.8, libcudnn9-cuda-12 9.3.0.75-1, cudnn 8.9.7.29-1 (Arch)
+CUDNN = r"(?:lib)?cudnn(?P<major>\d)?(?:-cuda-(?P<cuda>\d{2}))?\Z"
+FOR_CUDA = r"cuda(\d{1,2})\.\d"
+# cuda-cudart-11-8, cuda-toolkit-12-4, cuda-12-4, libcudart11.0, cuda 12.4.0-2 (Arch, and NVIDIA's newest)
+RUNTIME = r"cuda(?:-(?:cudart|runtime|libraries|toolkit))?-(?P<release>\d{1,2}-\d)\Z"
+RUNTIME_BY_VERSION = r"(?:cuda(?:-toolkit)?|nvidia-cuda-toolkit|libcudart\d[\w.]*)\Z"
+NUMBERS = r"(?:\d+:)?(\d+(?:\.\d+){1,3})"
+
+
+def with_libraries(libraries: LibraryFacts, seen: Seen) -> LibraryFacts:
+    """Return the facts of libraries with those that files and packages tell."""
+    path = seen.variables.get(LD_LIBRARY_PATH, ("", ""))[0].split(":")
+    found: dict[tuple[str, str], tuple[Library, str]] = {}
+    for file, at in seen.files.items():
+        library = _of_file(file, path)
+        known = found.get((library.soname, library.path))
+        # Links and the file behind them: the longest name tells the version.
+        if known is None or (known[0].version.get() or "") < (library.version.get() or ""):
+            found[library.soname, library.path] = (library, known[1] if known else at)
+    for package, at in seen.system.values():
+        told = None if package.removed else _of_package(package)
+        if told is not None and not any(known.soname == told.soname and known.wins for known, _ in found.values()):
+            found.setdefault((told.soname, ""), (told, at))
+    for event in seen.events:
+        told = _of_release(event.parameters["version"]) if event.message == "nvcc-release" else None
+        if told is not None:
+            # Where its libraries lie, and whether the loader looks there, nvcc does not tell.
+            told = structs.replace(told, origin="toolkit", found_by="", wins=False)
+            found.setdefault((told.soname, ""), (told, f"{event.source}:{event.line}"))
+    if not found:
+        return libraries
+    items = sorted(found.values(), key=lambda item: not item[0].wins)
+    return structs.replace(libraries, told=Known(tuple(library for library, _ in items), items[0][1]))
+
+
+def with_packages(host: HostFacts, seen: Seen) -> HostFacts:
+    """Return the facts of the host with the packages of the system that a text names."""
+    if not seen.system:
+        return host
+    found = sorted(seen.system.values(), key=lambda item: item[0].name)
+    return structs.replace(host, system_packages=Known(tuple(item for item, _ in found), found[0][1]))
+
+
+def _of_file(file: FileSeen, path: list[str]) -> Library:
+    number = file.number.split(".")
+    major = int(number[0])
+    soname = f"lib{file.name}.so.{number[0]}"
+    if file.name == "cudart" and major == FIRST_STABLE:
+        soname = f"{soname}.0"
+    elif file.name in ("cudart", "cufft", "cusparse", "cublas", "cusolver", "curand") and major <= LAST_FULL:
+        # Of CUDA 10.0 and older each library bears both numbers, of 10.1 the runtime alone.
+        full = file.name == "cudart" or number[1:2] == ["0"] or major < LAST_FULL
+        soname = ".".join([soname, *number[1:2]]) if full and len(number) > 1 else soname
+    found_by = file.found_by or _led(file.folder, path)
+    told = len(number) > (1 if file.name == "cudart" and major < FIRST_STABLE else 2)
+    version: Fact[str] = Known(".".join(number[:3]), NAMED) if told else Unknown("the file's name does not tell it")
+    return Library(
+        name=file.name,
+        soname=soname,
+        version=version,
+        cuda_major=major if file.name in ("cudart", "cublas", "cublasLt", "nvJitLink") else None,
+        path=f"{file.folder}/{soname}" if file.folder else "",
+        origin=_origin(file.folder),
+        found_by=found_by,
+        wins=bool(found_by),
+    )
+
+
+def _led(folder: str, path: list[str]) -> str:
+    if folder and any(entry.rstrip("/") == folder for entry in path):
+        return LD_LIBRARY_PATH
+    return "default folders" if folder in DEFAULT_FOLDERS else ""
+
+
+def _origin(folder: str) -> str:
+    if "-packages/nvidia/" in folder or "-packages\\nvidia\\" in folder:
+        return "wheel"
+    if "conda" in folder or "/envs/" in folder:
+        return "conda"
+    return "toolkit" if "/cuda" in folder else "system" if folder in DEFAULT_FOLDERS else "other"
+
+
+def _of_package(package: SystemPackage) -> Library | None:
+    """Return the library that a package brings: its folder is one of the loader's by the package's own doing."""
+    numbers = re.match(NUMBERS, package.version)
+    if numbers is None:
+        return None
+    cudnn = re.match(CUDNN, package.name)
+    if cudnn is not None:
+        version = ".".join(numbers[1].split(".")[:3])
+        cuda = cudnn["cuda"] or (found[1] if (found := re.search(FOR_CUDA, package.version)) else None)
+        return _packaged("cudnn", f"libcudnn.so.{version.partition('.')[0]}", version, int(cuda) if cuda else None)
+    by_name, by_version = re.match(RUNTIME, package.name), re.match(RUNTIME_BY_VERSION, package.name)
+    if by_name is None and by_version is None:
+        return None
+    release = by_name["release"].replace("-", ".") if by_name else ".".join(numbers[1].split(".")[:2])
+    return _of_release(release)
+
+
+def _of_release(release: str) -> Library | None:
+    """Return the runtime of a CUDA release."""
+    try:
+        soname = compat.cuda_soname("cudart", release)
+    except (compat.NotCovered, ValueError):
+        return None
+    return None if soname is None else _packaged("cudart", soname, release, int(release.partition(".")[0]))
+
+
+def _packaged(name: str, soname: str, version: str, cuda_major: int | None) -> Library:
+    return Library(
+        name=name,
+        soname=soname,
+        version=Known(version, "the package's version"),
+        cuda_major=cuda_major,
+        origin="system",
+        found_by="a package of the system",
+        wins=True,
+    )
