@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import re
 
-from gpudoctor.facts.model import Absent, ApiAnswer, Facts, Known, TensorFlowRun, Unknown
+from gpudoctor.facts.model import Absent, ApiAnswer, Facts, GpuPair, KernelModule, Known, TensorFlowRun, Unknown
 
 _STEP = re.compile(r"(?P<name>\w+)(?:\[(?P<key>[^\]]+)\])?\Z")
 _SHOWN_ITEMS = 6
@@ -67,6 +67,10 @@ def show(value: object) -> str:
             return f"{value.outcome.value} while {value.stage}: {value.detail}".rstrip(": ")
         case dict():
             return " ".join(f"{name}={item}" for name, item in sorted(value.items()))
+    if isinstance(value, KernelModule):
+        return f"{value.kernel} ({value.version or value.made_by or 'version not told'})"
+    if isinstance(value, GpuPair):
+        return f"{value.first} and {value.second}: {value.distance or value.obstacle or 'not told'}"
     address, device = getattr(value, "address", None), getattr(value, "device_id", None)
     if address is not None and device is not None:
         return f"{address} (10de:{device})"

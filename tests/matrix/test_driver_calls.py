@@ -42,6 +42,7 @@ ABOUT_THE_START = (
     *("driver-library-mismatch", "driver-not-loaded", "driver-too-old-for-cuda", "permission-denied-device"),
     *("gpu-exclusive-or-mig", "wsl-driver-or-stub", "no-gpu-in-container", "gpu-hidden-by-env", "gpu-fell-off-bus"),
     *("driver-did-not-answer", "nouveau-or-secureboot", "cuda-libs-shadowed", "nccl-or-distributed-failure"),
+    "cuda-does-not-start",
 )
 # Nonsense that could be true is believed: some bits of the reasons, 2 GiB of memory of which all is used.
 PLAUSIBLE = {

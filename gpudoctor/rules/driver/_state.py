@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from gpudoctor.facts.model import Api, ApiAnswer, Facts, FactUnavailable, Known
+import re
+
+from gpudoctor.facts.model import Api, ApiAnswer, DeviceNode, Facts, FactUnavailable, Known
 
 NVML_DRIVER_NOT_LOADED = 9
 NVML_LIBRARY_MISMATCH = 18
+CUDA_NO_DEVICE = 100
+CUDA_NOT_READY = 802
+CUDA_UNKNOWN = 999
 CUDA_SYSTEM_DRIVER_MISMATCH = 803
 CUDA_COMPAT_NOT_SUPPORTED = 804
 
@@ -58,3 +63,39 @@ def nouveau_in_the_way(facts: Facts) -> bool:
     """Whether nouveau is loaded and NVIDIA's module is not."""
     loaded = facts.driver.modules_loaded.get() or ()
     return "nouveau" in loaded and "nvidia" not in loaded
+
+
+# What CUDA opens; nvidia-modeset and nvidia-caps are for displays and MIG.
+_NEEDED = r"/dev/nvidia(ctl|-uvm|\d+)\Z"
+_OF_A_GPU = r"/dev/nvidia\d+\Z"
+UVM = "/dev/nvidia-uvm"
+# What cuInit answers without it: CUDA_ERROR_NOT_INITIALIZED, _OPERATING_SYSTEM, _UNKNOWN.
+WITHOUT_UVM = (3, 304, CUDA_UNKNOWN)
+
+
+def closed_nodes(facts: Facts) -> tuple[DeviceNode, ...]:
+    """Return the device files that CUDA needs and this process may not open.
+
+    Of several GPUs some may be closed on purpose: none of those counts while another one is open.
+    """
+    nodes = facts.driver.device_nodes.get() or ()
+    closed = tuple(node for node in nodes if re.match(_NEEDED, node.path) and not node.accessible)
+    gpus = [node for node in nodes if re.match(_OF_A_GPU, node.path)]
+    of_gpus = [node for node in closed if node in gpus]
+    return () if len(of_gpus) < len(gpus) and len(of_gpus) == len(closed) else closed
+
+
+def by_mode_open(node: DeviceNode) -> bool:
+    """Whether a file's mode lets everybody in: if it is closed all the same, a control group closes it."""
+    return node.mode[-1:] in ("6", "7")
+
+
+def uvm_node_missing(facts: Facts) -> bool:
+    """Whether there are device files of GPUs without the one that CUDA needs beside them, and CUDA does not start.
+
+    Under WSL there are none of them.
+    """
+    paths = {node.path for node in facts.driver.device_nodes.get() or ()}
+    failed = any(failed_with(facts.driver.cuda_init.get(), code) for code in WITHOUT_UVM)
+    there = any(re.match(_OF_A_GPU, path) for path in paths)
+    return failed and there and UVM not in paths and not closed_nodes(facts)

@@ -6,7 +6,10 @@ from collections.abc import Iterator
 
 from gpudoctor.facts.model import Absent, Api, Facts, Known, Unknown
 from gpudoctor.findings import Applicability, Capability, Confidence, Remedy, Severity
+from gpudoctor.rules.driver._modules import BUILD, REBOOT, bring_module, other_kernels, shown
 from gpudoctor.rules.driver._state import (
+    CUDA_NOT_READY,
+    CUDA_UNKNOWN,
     NVML_DRIVER_NOT_LOADED,
     PASSED_THROUGH,
     all_passed_through,
@@ -17,6 +20,7 @@ from gpudoctor.rules.driver._state import (
     outcome,
     require_own_driver,
     slurm_job_without_gpu,
+    uvm_node_missing,
 )
 from gpudoctor.rules.observed import seen_gpu_devices
 from gpudoctor.rules.python._state import events, seen
@@ -34,12 +38,6 @@ LOOK = Remedy(
     commands=("sudo dmesg | grep -iE 'nvrm|nvidia|xid'", "lspci -nnk -d 10de:"),
     applicability=Applicability.SAFE,
 )
-BUILD = Remedy(
-    summary="There is no module for the running kernel: build it with DKMS (its kernel headers are needed), then "
-    "reboot.",
-    commands=("dkms status", "sudo dkms autoinstall", "sudo reboot"),
-    applicability=Applicability.UNSAFE,
-)
 
 
 @rule(
@@ -55,9 +53,14 @@ BUILD = Remedy(
         "another version than the driver",
         "refused": "the NVIDIA kernel module does not load",
         "legacy": "the installed NVIDIA driver no longer serves this GPU: the {branch}.xx legacy branch does",
+        "no-uvm": "the NVIDIA driver answers, and CUDA cannot start: the device file /dev/nvidia-uvm is missing, which "
+        "comes with the module nvidia_uvm",
         "no-devices": "the NVIDIA driver is loaded and takes no GPU: nvidia-smi finds no devices",
         "no-module": "the NVIDIA driver's libraries are installed, but there is no kernel module for the running "
         "kernel {kernel}",
+        "other-kernel": "the NVIDIA kernel module is built for kernel {built}, and kernel {kernel} is running",
+        "kernel-replaced": "the modules of the running kernel {kernel} are gone, as after an update of the kernel "
+        "without a restart; the NVIDIA module is there for kernel {built}",
     },
 )
 def driver_not_loaded(self: Rule, facts: Facts) -> Iterator[Draft]:
@@ -68,10 +71,12 @@ def driver_not_loaded(self: Rule, facts: Facts) -> Iterator[Draft]:
     How to fix: load the module, or reboot if the driver or the kernel was just updated. If it does not load, the kernel
     log says why (no module for this kernel, an unsigned module under Secure Boot, another driver on the GPU).
     """
-    if nouveau_in_the_way(facts) or all_passed_through(facts):
+    on_disk, loaded = facts.driver.kernel_module_on_disk, facts.driver.kernel_module_version
+    # nouveau takes a GPU for which there is no other module: then it is the consequence.
+    if all_passed_through(facts) or (nouveau_in_the_way(facts) and not isinstance(on_disk, Absent)):
         return
     if answers(facts):
-        yield from _takes_none(self, facts)
+        yield from _talks(self, facts)
         return
     require_own_driver(facts)
     told = tuple(_from_text(self, facts))
@@ -79,17 +84,13 @@ def driver_not_loaded(self: Rule, facts: Facts) -> Iterator[Draft]:
         yield from told
         return
     refused = failed_with(facts.driver.nvml.get(), NVML_DRIVER_NOT_LOADED)
-    on_disk, loaded = facts.driver.kernel_module_on_disk, facts.driver.kernel_module_version
     idle = isinstance(on_disk, Known) and isinstance(loaded, Absent) and has_pci_gpu(facts)
+    if refused and not isinstance(on_disk, Known):
+        without = tuple(_without_module(self, facts))
+        yield from without
+        if without:
+            return
     if not (refused or idle) or facts.host.secure_boot.get():
-        return
-    if isinstance(on_disk, Absent):
-        yield self.finding(
-            ("driver.nvml", "driver.kernel_module_on_disk"),
-            variant="no-module",
-            remedies=(BUILD,),
-            kernel=facts.host.kernel.get() or "of unknown release",
-        )
         return
     yield self.finding(
         ("driver.nvml", "driver.kernel_module_version", "driver.kernel_module_on_disk", "host.pci_gpus"),
@@ -97,8 +98,22 @@ def driver_not_loaded(self: Rule, facts: Facts) -> Iterator[Draft]:
     )
 
 
-CUDA_UNKNOWN = 999
-CUDA_NOT_READY = 802
+def _without_module(self: Rule, facts: Facts) -> Iterator[Draft]:
+    """Find a driver whose module is not there for the kernel that runs."""
+    modules = other_kernels(facts)
+    absent = isinstance(facts.driver.kernel_module_on_disk, Absent)
+    if not absent and not modules:
+        return
+    yield self.finding(
+        ("driver.nvml", "driver.kernel_module_on_disk", "driver.kernel_modules_built", "driver.kernel_headers",
+         "host.kernel"),
+        variant="kernel-replaced" if not absent else "other-kernel" if modules else "no-module",
+        remedies=bring_module(facts, modules) if absent else (REBOOT,),
+        kernel=facts.host.kernel.get() or "of unknown release",
+        built=shown(modules),
+    )  # fmt: skip
+
+
 START_FABRIC = Remedy(
     summary="Install NVIDIA's fabric manager in exactly the driver's version, and start it.",
     commands=(
@@ -108,11 +123,33 @@ START_FABRIC = Remedy(
     ),
     applicability=Applicability.MANUAL,
 )
+SHOWN_GPUS = 4
+MAKE_UVM = Remedy(
+    summary="Load the module and let it make its device files.",
+    commands=("sudo modprobe nvidia_uvm", "sudo nvidia-modprobe -u -c=0", "ls -l /dev/nvidia-uvm"),
+    applicability=Applicability.UNSAFE,
+)
 LOAD_UVM = Remedy(
     summary="Load the module that CUDA needs beside the driver's own; if that does not help, reboot.",
     commands=("sudo modprobe -r nvidia_uvm && sudo modprobe nvidia_uvm", "sudo reboot"),
     applicability=Applicability.UNSAFE,
 )
+
+
+def _talks(self: Rule, facts: Facts) -> Iterator[Draft]:
+    """Find what keeps a driver that answers NVML from serving CUDA."""
+    unready = [index for index, gpu in enumerate(facts.gpus) if gpu.fabric.get() in ("not-started", "failed")]
+    if failed_with(facts.driver.cuda_init.get(), CUDA_NOT_READY):
+        paths = ("driver.cuda_init", *(f"gpus[{index}].fabric" for index in unready[:SHOWN_GPUS]))
+        yield self.finding(paths, variant="fabric", remedies=(START_FABRIC,))
+    elif uvm_node_missing(facts) and isinstance(facts.host.container, Absent):
+        yield self.finding(
+            ("driver.cuda_init", "driver.device_nodes", "driver.modules_loaded"),
+            variant="no-uvm",
+            remedies=(MAKE_UVM,),
+        )
+    else:
+        yield from _takes_none(self, facts)
 
 
 def _takes_none(self: Rule, facts: Facts) -> Iterator[Draft]:

@@ -6,22 +6,11 @@ from collections.abc import Iterator
 
 from gpudoctor.facts.model import Absent, Api, Facts, Known, Unknown
 from gpudoctor.findings import Applicability, Capability, Confidence, Remedy, Severity
-from gpudoctor.rules.driver._state import answers, failed_with, has_pci_gpu, outcome
+from gpudoctor.rules.driver._container import NVML_UNKNOWN, TOOLKIT, inside, restart, start
+from gpudoctor.rules.driver._state import failed_with, outcome
 from gpudoctor.rules.observed import seen_gpu_devices
 from gpudoctor.rules.python._state import events, seen
 from gpudoctor.rules.registry import Draft, Rule, rule
-
-NVML_UNKNOWN = 999
-_START = {
-    "docker": ("docker run --gpus all IMAGE COMMAND",),
-    "podman": ("podman run --device nvidia.com/gpu=all IMAGE COMMAND",),
-    "apptainer": ("apptainer exec --nv IMAGE COMMAND",),
-    "singularity": ("singularity exec --nv IMAGE COMMAND",),
-}
-_TOOLKIT = (
-    "sudo nvidia-ctk runtime configure --runtime=docker",
-    "sudo systemctl restart docker",
-)
 
 
 @rule(
@@ -35,6 +24,12 @@ _TOOLKIT = (
         "cluster": "the pod gets no GPU: no node has a free one, or the NVIDIA device plugin does not run",
         "capabilities": "this {container} container was given the GPU for {granted} only: "
         "NVIDIA_DRIVER_CAPABILITIES does not name compute, so libcuda is left out",
+        "switched-off": "this {container} container was given no GPU: NVIDIA_VISIBLE_DEVICES={value}",
+        "devices-only": "this {container} container was given the device files of the GPU without the driver's "
+        "libraries",
+        "refused": "the control group of this {container} container keeps it from {nodes}: it was given no GPU, or "
+        "has lost it",
+        "no-uvm": "this {container} container was given the GPU without /dev/nvidia-uvm, which CUDA needs",
         "none": "the container was started without access to the NVIDIA GPU",
         "lost-text": "the driver answers with an unknown error, as in a container that has lost its access to the GPU",
         "lost": "this {container} container has lost its access to the GPU: the driver answers with an unknown error",
@@ -55,86 +50,8 @@ def no_gpu_in_container(self: Rule, facts: Facts) -> Iterator[Draft]:
         return
     if isinstance(facts.host.container, Absent) or isinstance(facts.host.wsl, Known):
         return
-    container = facts.host.container.require()
-    if answers(facts):
-        yield from _without_compute(self, facts)
-        return
-    nodes = facts.driver.device_nodes.require()
-    if nodes and failed_with(facts.driver.nvml.get(), NVML_UNKNOWN):
-        yield self.finding(
-            ("host.container", "driver.nvml", "driver.device_nodes"),
-            variant="lost",
-            confidence=Confidence.LIKELY,
-            remedies=(_restart(container),),
-            container=container,
-        )
-        return
-    # The kernel and the bus are the host's: they show what the container was not given.
-    host_has_gpu = has_pci_gpu(facts) or isinstance(facts.driver.kernel_module_version, Known)
-    without = outcome(facts.driver.cuda_init.require()) is Api.NO_LIBRARY or not nodes
-    if host_has_gpu and without:
-        yield self.finding(
-            ("host.container", "host.pci_gpus", "driver.kernel_module_version", "driver.device_nodes",
-             "driver.cuda_init"),
-            remedies=_start(container),
-            container=container,
-        )  # fmt: skip
-
-
-CAPABILITIES = "NVIDIA_DRIVER_CAPABILITIES"
-
-
-def _without_compute(self: Rule, facts: Facts) -> Iterator[Draft]:
-    """Find a container that was given NVML and not libcuda."""
-    granted = (facts.python.environment.get() or {}).get(CAPABILITIES)
-    if granted is None or {"compute", "all"} & set(granted.replace(" ", "").split(",")):
-        return
-    if outcome(facts.driver.cuda_init.get()) is Api.NO_LIBRARY:
-        yield self.finding(
-            ("host.container", f"python.environment[{CAPABILITIES}]", "driver.cuda_init"),
-            variant="capabilities",
-            remedies=(COMPUTE_TOO,),
-            container=facts.host.container.get() or "",
-            granted=granted or "nothing",
-        )
-
-
-COMPUTE_TOO = Remedy(
-    summary="Start the container with the driver's compute part too.",
-    commands=(f"docker run --gpus all -e {CAPABILITIES}=compute,utility IMAGE COMMAND",),
-    applicability=Applicability.MANUAL,
-)
-
-
-def _start(container: str) -> tuple[Remedy, ...]:
-    if container == "kubernetes":
-        summary = (
-            "Ask for a GPU in the pod's resources: limits: nvidia.com/gpu: 1 (the NVIDIA device plugin serves it)."
-        )
-        return (Remedy(summary=summary, applicability=Applicability.MANUAL),)
-    begin = Remedy(
-        summary="Start the container with the GPU.",
-        commands=_START.get(container, ()),
-        applicability=Applicability.MANUAL,
-    )
-    if container != "docker":
-        return (begin,)
-    toolkit = Remedy(
-        summary='If Docker then says "could not select device driver", install the NVIDIA Container Toolkit on the '
-        "host and set Docker up for it.",
-        commands=_TOOLKIT,
-        applicability=Applicability.MANUAL,
-    )
-    return (begin, toolkit)
-
-
-def _restart(container: str) -> Remedy:
-    return Remedy(
-        summary="Restart the container. To keep it from coming back, let Docker use the cgroupfs driver or give the "
-        "device files to the container by name.",
-        commands=(f"{container} restart CONTAINER",) if container in ("docker", "podman") else (),
-        applicability=Applicability.MANUAL,
-    )
+    facts.host.container.require()
+    yield from inside(self, facts)
 
 
 _TOOLKIT_MISSING = (
@@ -167,28 +84,28 @@ def _from_text(self: Rule, facts: Facts) -> Iterator[Draft]:
             yield self.finding(
                 (*seen(told), "host.container"),
                 variant=variant,
-                remedies=(_SET_UP,) if variant == "toolkit" else _start(container or "docker"),
+                remedies=(_SET_UP,) if variant == "toolkit" else start(container or "docker"),
                 container=container or "docker",
                 detail=detail,
             )
             return
     if not isinstance(facts.driver.device_nodes, Unknown) and not isinstance(facts.host.pci_gpus, Unknown):
         return  # the machine itself was looked at
-    inside = events(facts, *_INSIDE)
+    within = events(facts, *_INSIDE)
     without = outcome(facts.driver.cuda_init.get()) is Api.NO_LIBRARY
     if failed_with(facts.driver.nvml.get(), NVML_UNKNOWN) and not isinstance(facts.host.container, Absent):
         yield self.finding(
             ("driver.nvml", "host.container"),
             variant="lost-text",
             confidence=Confidence.LIKELY,
-            remedies=(_restart(container or "docker"),),
+            remedies=(restart(container or "docker"),),
         )
-    elif container is not None and not isinstance(facts.host.wsl, Known) and (inside or without):
+    elif container is not None and not isinstance(facts.host.wsl, Known) and (within or without):
         yield self.finding(
-            ("host.container", "driver.cuda_init", *seen(inside)),
+            ("host.container", "driver.cuda_init", *seen(within)),
             variant="none",
             confidence=Confidence.LIKELY,
-            remedies=_start(container),
+            remedies=start(container),
             container=container,
         )
 
@@ -200,6 +117,6 @@ def _elsewhere(detail: str) -> bool:
 
 _SET_UP = Remedy(
     summary="Install the NVIDIA Container Toolkit on the host, set the engine up for it, and restart the engine.",
-    commands=("sudo apt-get install nvidia-container-toolkit", *_TOOLKIT),
+    commands=("sudo apt-get install nvidia-container-toolkit", *TOOLKIT),
     applicability=Applicability.UNSAFE,
 )

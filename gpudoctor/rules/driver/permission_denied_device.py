@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
-from gpudoctor.facts.model import Api, Facts
+from gpudoctor.facts.model import Api, Facts, Known
 from gpudoctor.findings import Applicability, Capability, Remedy, Severity
-from gpudoctor.rules.driver._state import failed_with, outcome
+from gpudoctor.rules.driver._state import by_mode_open, closed_nodes, failed_with, outcome, slurm_job_without_gpu
 from gpudoctor.rules.python._state import events, seen
 from gpudoctor.rules.registry import Draft, Rule, rule
 
-# What CUDA opens; nvidia-modeset and nvidia-caps are for displays and MIG.
 NVML_NO_PERMISSION = 4
 JOIN_GROUP = Remedy(
     summary="See which group owns the files, join it, and log in again.",
     commands=("ls -l /dev/nvidia*", 'sudo usermod -aG "$(stat -c %G /dev/nvidiactl)" "$USER"'),
     applicability=Applicability.UNSAFE,
 )
-NEEDED = r"/dev/nvidia(ctl|-uvm|\d+)\Z"
+ASK = Remedy(
+    summary="Ask the scheduler for a GPU (Slurm: --gres=gpu:1), or let the service that runs this have the "
+    "device files (systemd: DeviceAllow).",
+    commands=("srun --gres=gpu:1 COMMAND", "cat /proc/self/cgroup"),
+    applicability=Applicability.MANUAL,
+)
 
 
 @rule(
@@ -26,7 +29,11 @@ NEEDED = r"/dev/nvidia(ctl|-uvm|\d+)\Z"
     breaks=Capability.USER_DRIVER,
     needs=(Capability.KERNEL_DRIVER,),
     message="this user may not open {nodes}: CUDA works for root only",
-    variants={"text": "this user may not open the device files of the GPU (/dev/nvidia*)"},
+    variants={
+        "text": "this user may not open the device files of the GPU (/dev/nvidia*)",
+        "group": "the control group of this process keeps it from {nodes}, though the modes of the files let "
+        "everybody in",
+    },
 )
 def permission_denied_device(self: Rule, facts: Facts) -> Iterator[Draft]:
     """The device files of the GPU exist, and this user may not open them.
@@ -36,18 +43,24 @@ def permission_denied_device(self: Rule, facts: Facts) -> Iterator[Draft]:
     default). On a cluster, ask the scheduler for a GPU: it keeps the files closed otherwise.
     """
     told = events(facts, "device-file-refused")
-    if told or failed_with(facts.driver.nvml.get(), NVML_NO_PERMISSION):
+    closed = closed_nodes(facts)
+    by_group = bool(closed) and all(by_mode_open(node) for node in closed)
+    if told or (failed_with(facts.driver.nvml.get(), NVML_NO_PERMISSION) and not by_group):
         yield self.finding((*seen(told), "driver.nvml"), variant="text", remedies=(JOIN_GROUP,))
         return
-    nodes = facts.driver.device_nodes.require()
+    facts.driver.device_nodes.require()
     cuda = facts.driver.cuda_init.require()
-    if outcome(cuda) is not Api.ERROR:
+    if outcome(cuda) is not Api.ERROR or not closed:
         return
-    closed = [node for node in nodes if re.match(NEEDED, node.path) and not node.accessible]
-    gpus = [node for node in nodes if re.match(r"/dev/nvidia\d+\Z", node.path)]
-    control = [node for node in closed if node in gpus]
-    # Of several GPUs some may be closed on purpose; it is a fault if none is left, or a common file is closed.
-    if not closed or (len(control) < len(gpus) and len(control) == len(closed)):
+    if by_group:
+        # In a container no-gpu-in-container says so, in a job without a GPU gpu-hidden-by-env.
+        if not isinstance(facts.host.container, Known) and not slurm_job_without_gpu(facts):
+            yield self.finding(
+                ("driver.device_nodes", "driver.cuda_init", "python.environment[SLURM_JOB_ID]"),
+                variant="group",
+                remedies=(ASK,),
+                nodes=", ".join(node.path for node in closed),
+            )
         return
     yield self.finding(
         ("driver.device_nodes", "driver.cuda_init", "driver.nvml"),
