@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import Protocol
 
 from gpudoctor.facts.model import LogEvent
+from gpudoctor.logs.glued import lines_of
 from gpudoctor.logs.reader import read_log
 from gpudoctor.logs.seen import Seen, compiled
 
@@ -176,8 +177,9 @@ class TextReader:
             for update in updates:
                 shown = plain_line(update[:LINE_BYTES])
                 if shown or len(updates) == 1:
-                    for reader in self._formats:
-                        reader.line(shown, at, self.seen)
+                    for part in lines_of(shown):
+                        for reader in self._formats:
+                            reader.line(part, at, self.seen)
 
 
 def _without_gaps(text: bytes) -> bytes:

@@ -75,6 +75,31 @@ def test_text_that_was_carried(name: str) -> None:
         assert lead_of(report_of(text)) == TEXTS[name]["lead"], tool
 
 
+# What a training shows where a line of its log begins: the bar ends without a line feed.
+BARS = {
+    "Keras 2, running": "  1/782 [..............................] - ETA: 41s",
+    "Keras 2, with a metric": "  1/782 [..............................] - ETA: 41s - loss: 0.6931",
+    "Keras 2, at its end": "782/782 [==============================] - 41s 52ms/step - loss: 0.6931 - acc: 0.5012",
+    "Keras 3": "\x1b[1m  1/782\x1b[0m \x1b[37m" + "\u2501" * 20 + "\x1b[0m \x1b[1m41s\x1b[0m 52ms/step - loss: 0.6931",
+    "tqdm": "  3%|\u258e         | 3/100 [00:01<00:40,  2.40it/s]",
+}
+
+
+@pytest.mark.parametrize("bar", BARS)
+def test_text_behind_a_progress_bar(bar: str) -> None:
+    """A bar that stands before the first line changes nothing, but where it tells of a training by itself."""
+    for name, item in TEXTS.items():
+        if "training" not in name and not name.startswith("said-"):
+            assert lead_of(report_of(BARS[bar] + item["text"].lstrip("\n"))) == item["lead"], name
+
+
+def test_text_with_lines_that_were_cut() -> None:
+    """Half a line before the first and after the last one changes nothing."""
+    for name, item in TEXTS.items():
+        text = f"ow/core/some_file.cc:99] half of a line that was cut of\n{item['text'].lstrip()}2024-05-02 09:11:02.10"
+        assert lead_of(report_of(text)) == item["lead"], name
+
+
 def test_a_text_that_tells_nothing() -> None:
     report = report_of("Dear all,\nthe coffee machine is broken.\n")
     assert report.verdict is Verdict.UNKNOWN

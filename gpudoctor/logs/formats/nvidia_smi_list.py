@@ -98,7 +98,7 @@ class Reader:
     def _fields(self, gpu: Gpu, row: dict[str, str], at: str, seen: Seen) -> None:
         for column, cell in row.items():
             known = _FIELDS.get(column)
-            match = compiled(r"(\d{1,7}(?:\.\d{1,3})?)").match(cell)
+            match = compiled(r"(\d{1,7}(?:\.\d{1,3})?) ?(?:%|[A-Z][A-Za-z]{0,2})?\Z").match(cell)
             if known is not None and match is not None:
                 value = int(float(match[1]) * known[1])
                 gpu.note(known[0], value, at)
