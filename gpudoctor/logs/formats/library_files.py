@@ -46,7 +46,7 @@ class Reader:
         """Take a line."""
         if seen.command != self._command:
             self._command = seen.command
-            listed = compiled(_LISTS).match(seen.command)
+            listed = seen.command.startswith(("ls ", "sudo ls ")) and compiled(_LISTS).match(seen.command)
             self._folder = listed["folder"].rstrip("/") if listed else ""
         if " => " in text:
             self._loader(text, at, seen)
@@ -71,7 +71,7 @@ class Reader:
 
     def _files(self, text: str, at: str, seen: Seen) -> None:
         """Take a line that holds nothing but files: a sentence about a library is no sign that it is there."""
-        long = compiled(_LONG).match(text)
+        long = compiled(_LONG).match(text) if text.lstrip()[:1] in ("-", "l") else None
         words = [long["path"]] if long else text.split()[:MOST_WORDS]
         if words and words[0].endswith(":"):  # whereis
             words = words[1:]

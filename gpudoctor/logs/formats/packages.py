@@ -78,7 +78,12 @@ class Reader:
                 seen.recognised += 1
             self._add(name, match["version"], at, seen, installer=None if match["channel"] == "pypi" else "conda")
             return
-        match = compiled(_FREEZE).match(row) or compiled(_ROW).match(row)
+        words = row.split(maxsplit=2) or [""]
+        match = None
+        if "==" in words[0]:
+            match = compiled(_FREEZE).match(row)
+        elif len(words) > 1 and words[1][:1].isdigit():
+            match = compiled(_ROW).match(row)
         if match is None:
             self._list = "" if self._list and not compiled(r"[\w.-]{1,60}\s{1,60}\S{1,60}").match(row) else self._list
             return

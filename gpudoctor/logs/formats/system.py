@@ -78,8 +78,8 @@ class Reader:
 
     def _libc(self, row: str, at: str, seen: Seen) -> None:
         """Take what ldd and getconf say of the C library."""
-        match = compiled(r"(?:ldd \(.{2,60}\)|glibc) (\d\.\d{1,2})\b\s{0,4}\Z").match(row)
-        if match is not None:
+        libc = row.startswith(("ldd (", "glibc "))
+        if libc and (match := compiled(r"(?:ldd \(.{2,60}\)|glibc) (\d\.\d{1,2})\b\s{0,4}\Z").match(row)):
             seen.note("host.libc", f"glibc {match[1]}", at)
         elif row.startswith("musl libc ("):
             seen.note("host.libc", "musl", at)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from gpudoctor.facts.model import SystemPackage
 from gpudoctor.logs.seen import Seen, compiled
 
@@ -14,14 +16,15 @@ _WANTED = (
     r"[\w.+-]{0,40}"
 )
 _VERSION = r"(?:\d{1,3}:)?\d[\w.+~:-]{1,60}"
-_MACHINE = r"(?:x86_64|noarch|aarch64|i686)"
+_MACHINES = (".x86_64", ".noarch", ".aarch64", ".i686")
+_MACHINE = rf"(?:{'|'.join(_MACHINES)})".replace(".", r"\.")
 _DPKG = (
     rf"(?P<state>[uihrp][ncHUFWti])R?\s{{1,4}}(?P<name>{_WANTED})(?::\w{{2,8}})?\s{{1,60}}"
     rf"(?P<version>{_VERSION})(?:\s|\Z)"
 )
 _APT = rf"(?P<name>{_WANTED})/\S{{1,80}} (?P<version>{_VERSION}) \w{{2,8}} \[(?P<state>[^\]\r\n]{{1,80}})\]"
-_RPM = rf"(?P<name>{_WANTED})-(?P<version>(?:\d{{1,3}}:)?\d[\w.~+^]{{0,30}}-\d[\w.~+^]{{0,40}})\.{_MACHINE}\s{{0,4}}\Z"
-_DNF = rf"(?P<name>{_WANTED})\.{_MACHINE}\s{{1,60}}(?P<version>{_VERSION})\s{{1,60}}@\S{{1,60}}\s{{0,4}}\Z"
+_RPM = rf"(?P<name>{_WANTED})-(?P<version>(?:\d{{1,3}}:)?\d[\w.~+^]{{0,30}}-\d[\w.~+^]{{0,40}}){_MACHINE}\s{{0,4}}\Z"
+_DNF = rf"(?P<name>{_WANTED}){_MACHINE}\s{{1,60}}(?P<version>{_VERSION})\s{{1,60}}@\S{{1,60}}\s{{0,4}}\Z"
 _ZYPPER = (
     rf"i\+?\s{{1,4}}\|\s{{1,4}}(?P<name>{_WANTED})\s{{1,60}}\|\s{{1,4}}package\s{{1,10}}\|\s{{1,4}}"
     rf"(?P<version>{_VERSION})\s"
@@ -45,12 +48,12 @@ class Reader:
         if row[2:3] in (" ", "R") and (match := compiled(_DPKG).match(row)):
             if match["state"][0] in "ih" or match["state"] == "rc":
                 self._add(match["name"], match["version"], at, seen, removed=match["state"][1] not in "iUFWt")
-        elif "/" in row and (match := compiled(_APT).match(row)):
+        elif "/" in row and "[" in row and (match := compiled(_APT).match(row)):
             self._apt(match["name"], match["version"], match["state"], at, seen)
         elif row[:1] == "i" and "| package" in row and (match := compiled(_ZYPPER).match(row)):
             self._add(match["name"], match["version"], at, seen)
         else:
-            for pattern in (_RPM, _DNF, _PACMAN, _QUERY):
+            for pattern in _patterns(text, row):
                 match = compiled(pattern).match(text if pattern is _QUERY else row)
                 if match is not None:
                     self._add(match["name"], match["version"], at, seen)
@@ -68,3 +71,15 @@ class Reader:
             return
         seen.hint("linux", at)
         seen.system_package(SystemPackage(name=name, version=version, removed=removed), at)
+
+
+def _patterns(text: str, row: str) -> Iterator[str]:
+    """Yield the patterns that a row may fit by its look: to compile one takes longer than to read a small text."""
+    if row.endswith(_MACHINES):
+        yield _RPM
+    if "@" in row:
+        yield _DNF
+    if len(row.split()) == 2:  # noqa: PLR2004 (name and version)
+        yield _PACMAN
+    if "\t" in text:
+        yield _QUERY
