@@ -24,7 +24,9 @@ def training_facts(reader: TextReader, facts: TrainingFacts) -> TrainingFacts:
         changes.update(_of_run(runs[-1]))
     if len(runs) > 1 or (runs and (runs[0].gpus is not None or runs[0].device)):
         told = tuple(
-            TrainingRun(gpus=run.gpus, device=run.device, step_seconds=round(seconds, 6), line=run.last_at)
+            TrainingRun(
+                gpus=run.gpus, device=run.device, step_seconds=round(seconds, 6), steps=run.steps, line=run.last_at
+            )
             for run in runs
             if (seconds := run.step_seconds()) is not None
         )

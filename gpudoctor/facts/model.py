@@ -475,7 +475,7 @@ class PythonFacts(Group, frozen=True, kw_only=True):
     environment_kind: Fact[str] = UNREAD
     """venv, conda, pyenv, system."""
     installer: Fact[str] = UNREAD
-    """What installs packages into it: pip, uv; absent where there is neither."""
+    """What installs packages into it: pip, uv, poetry; absent where there is none of them."""
     externally_managed: Fact[bool] = UNREAD
     """The system forbids pip to install into it (PEP 668)."""
     prefix: Fact[PathText] = UNREAD
@@ -489,6 +489,8 @@ class PythonFacts(Group, frozen=True, kw_only=True):
     """Of conda's list those that concern TensorFlow and CUDA; absent outside conda."""
     horovod_extensions: Fact[tuple[str, ...]] = UNREAD
     """Frameworks for which the installed Horovod is built: tensorflow, torch; absent without Horovod."""
+    conda_program: Fact[str] = UNREAD
+    """conda, mamba or micromamba: what is there to change this environment; absent outside conda, or without any."""
     conda_virtual_packages: Fact[tuple[CondaPackage, ...]] = UNREAD
     """What conda makes of the machine when it resolves: __cuda, __glibc; absent outside conda."""
     libstdcxx: Fact[tuple[str, ...]] = UNREAD
@@ -595,6 +597,8 @@ class TrainingRun(Group, frozen=True, kw_only=True):
     device: str = ""
     """cpu or gpu, where that is told."""
     step_seconds: float
+    steps: int | None = None
+    """Of an epoch; None where that is not told."""
     line: str = ""
     """Where in the text: log.txt:12."""
 
