@@ -25,10 +25,13 @@ from gpudoctor.cli.durations import Seconds
 from gpudoctor.facts import codec
 from gpudoctor.facts.model import Facts, Gpu, GpuProcess, Known, ProcessKind, ProcessSight, Unknown
 from gpudoctor.facts.probes import processes
-from gpudoctor.policy.model import Policy
+from gpudoctor.findings import Expect, Source, SourceKind
+from gpudoctor.judging import judge_facts
+from gpudoctor.policy.model import NOTHING_ASKED, Policy
 from gpudoctor.processes import classes
-from gpudoctor.processes.classify import class_of, unlisted_bytes, what_to_do
-from gpudoctor.report import process_lines
+from gpudoctor.processes.classify import class_of, kernel_of, place_of, unlisted_bytes, unseen_class, what_to_do
+from gpudoctor.processes.model import ProcessClass
+from gpudoctor.report import process_lines, processes_text
 from tests.fakes.build import A100_WITH_MIG, GEFORCE_940M, RTX_4090, FakeGpu, Profile, StandIns
 from tests.rule_case import facts_of
 
@@ -76,7 +79,7 @@ CLASSES = [
     ("brave", "/opt/brave.com/brave/brave --type=gpu-process", "brave"),
     ("slack", "/usr/lib/slack/slack --type=gpu-process", "electron"),
     ("code", "/usr/share/code/code --type=gpu-process", "vscode"),
-    ("someapp", "/opt/someapp/someapp --type=gpu-process", "chrome"),
+    ("someapp", "/opt/someapp/someapp --type=gpu-process", "electron-like"),
     ("steamwebhelper", None, "game"),
     ("hl2_linux", "/home/a/.steam/steam/steamapps/common/Half-Life 2/hl2_linux", "game"),
     ("Xvnc", None, "remote-desktop"),
@@ -128,6 +131,128 @@ def test_a_program_is_recognised(name: str | None, command_line: str | None, exp
 def test_whose_it_is_and_what_can_be_seen_of_it_decide(fields: dict[str, Any], expected: str) -> None:
     process = seen("python3", **{"memory": 1900 * MIB, **fields})
     assert class_of(process, gpu(process)).id == expected
+
+
+KERNEL = "/venv/bin/python -m ipykernel_launcher -f /run/user/1000/jupyter/runtime/kernel-3f2a0c1e-77.json"
+GROUPS = {
+    "docker": "/system.slice/docker-0123456789abcdef0123.scope",
+    "podman": "/user.slice/user-1000.slice/libpod-0123456789abcdef0123.scope",
+    "slurm": "/system.slice/slurmstepd.scope/job_4711/step_batch/user/task_0",
+    "kubernetes": "/kubepods/besteffort/pod1",
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "place", "command"),
+    [
+        ("docker", "docker 0123456789ab", "docker ps --filter id=0123456789ab"),
+        ("podman", "podman 0123456789ab", "podman ps --filter id=0123456789ab"),
+        ("slurm", "Slurm job 4711", "scontrol show job 4711"),
+        ("kubernetes", "kubernetes", None),
+    ],
+)
+def test_a_container_or_job_can_be_found(kind: str, place: str, command: str | None) -> None:
+    process = seen("python3", container=kind, control_group=GROUPS[kind], own=False)
+    assert place_of(process) == place
+    found = what_to_do(process, classes.OTHERS)
+    assert found[0] == (command or "ps -o pid,user,etime,args -p 4242")
+
+
+def test_a_kernel_is_told_by_its_connection_file() -> None:
+    assert kernel_of(seen("python3", command_line=KERNEL)) == "3f2a0c1e-77"
+    assert kernel_of(seen("python3", command_line=KERNEL.replace("kernel-", "kernel-v3"))) == "3f2a0c1e-77"
+    assert kernel_of(seen("python3", command_line="python3 train.py")) is None
+
+
+@pytest.mark.parametrize(
+    ("base", "words"),
+    [("container-t4", "outside this container"), ("wsl2-rtx3090", "Task Manager"), ("desktop-rtx4090", "hidden from")],
+)
+def test_where_to_look_for_what_cannot_be_seen(base: str, words: str) -> None:
+    assert words in unseen_class(facts_of(base).host).advice
+    assert unseen_class(Facts().host) is classes.UNSEEN
+
+
+@pytest.mark.parametrize(("parent", "ends"), [(900, True), (1, False), (None, False)])
+def test_a_defunct_process_is_ended_by_its_parent_but_never_by_the_first(parent: int | None, ends: bool) -> None:
+    process = seen("true", sight=ProcessSight.DEFUNCT, parent_pid=parent)
+    assert ("kill 900" in what_to_do(process, classes.DEFUNCT)) is ends
+    assert not any(command.startswith("kill 1") for command in what_to_do(process, classes.DEFUNCT))
+
+
+@pytest.mark.parametrize(
+    ("found", "need", "text"),
+    [
+        (gpu(used=GIB), None, ""),
+        (gpu(used=GIB), GIB, "; 1.0 GiB fits"),
+        (gpu(used=GIB), GIB + 1, "; 1.0 GiB does not fit: 0 MiB more is needed"),
+        (gpu(seen("firefox", GIB), used=GIB), 3 * GIB // 2,
+         "; 1.5 GiB does not fit: 512 MiB more is needed, which firefox (browser Firefox, pid 4242) would free"),
+        # Not by ending the desktop, or what is another user's, or all that there is together.
+        (gpu(seen("Xorg", GIB), used=GIB), 3 * GIB // 2, "; 1.5 GiB does not fit: 512 MiB more is needed"),
+        (gpu(seen("code", GIB, own=False), used=GIB), 3 * GIB // 2, "; 1.5 GiB does not fit: 512 MiB more is needed"),
+        (gpu(seen("firefox", GIB), used=GIB), 3 * GIB, "; 3.0 GiB does not fit: 2.0 GiB more is needed"),
+        (changed(gpu(), memory_free_bytes=Unknown("MIG")), GIB, "; whether 1.0 GiB fits is not known"),
+        (changed(gpu(), visible=Known(False, "libcuda")), GIB, "; 1.0 GiB was not asked of it"),
+    ],
+)  # fmt: skip
+def test_whether_it_fits_and_what_would_make_it_fit(found: Gpu, need: int | None, text: str) -> None:
+    assert processes_text.fits(found, need) == text
+
+
+def shown(*gpus: Gpu, base: str = "laptop-940m", **options: Any) -> str:
+    report = judge_facts(machine(*gpus, base=base), Source(kind=SourceKind.LIVE), Expect.ANY, NOTHING_ASKED)
+    return processes_text.render(report, tuple(range(len(gpus))), **options)
+
+
+def test_one_that_draws_and_computes_is_listed_once() -> None:
+    text = shown(gpu(seen("blender", GIB), seen("blender", GIB, kind=ProcessKind.GRAPHICS), used=GIB))
+    assert text.count("blender (pid 4242, yours, compute and graphics)") == 1
+    # Those without a number cannot be told apart: each is there.
+    assert shown(gpu(seen("a", pid=0), seen("a", pid=0))).count("    1.0 GiB  a (no pid") == 2
+
+
+def test_an_idle_kernel_is_called_so() -> None:
+    idle = seen("python3", command_line=KERNEL, utilization_percent=0)
+    assert "notebook kernel, idle" in shown(gpu(idle))
+    assert "kernel 3f2a0c1e-77" in shown(gpu(idle))
+    assert "idle" not in shown(gpu(changed(idle, utilization_percent=3)))
+    assert "idle" not in shown(gpu(seen("python3", command_line="python3 train.py", utilization_percent=0)))
+
+
+def test_a_free_gpu_is_named_where_another_users_training_stands_in_the_way() -> None:
+    busy, free = gpu(seen("python3", GIB, own=False, user="bob")), gpu(total=4 * GIB)
+    assert f"export CUDA_VISIBLE_DEVICES=GPU-{4 * GIB:012}" in shown(busy, free)
+    assert "CUDA_VISIBLE_DEVICES" not in shown(busy)
+    assert "CUDA_VISIBLE_DEVICES=NUMBER-OF-A-FREE-GPU" in shown(busy, busy)
+
+
+def test_the_largest_comes_first_in_the_advice_too() -> None:
+    text = shown(gpu(seen("firefox", 100 * MIB, pid=1), seen("chrome", 200 * MIB, pid=2)), width=300)
+    assert text.index("1. Browser Chrome or Chromium (pid 2)") < text.index("2. Browser Firefox (pid 1)")
+
+
+def test_the_short_text_is_the_list_alone() -> None:
+    text = shown(gpu(seen("firefox", 1500 * MIB, command_line="/usr/lib/firefox/firefox")), short=True)
+    assert text.splitlines()[1:] == ["    1.5 GiB  firefox, browser Firefox (pid 4242, yours, compute)"] or (
+        len(text.splitlines()) == 3  # the first line is broken in two
+    )
+    assert "What you can do" not in text and "competing" not in text
+
+
+def test_watching_shows_no_more_than_the_terminal_has_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shutil.get_terminal_size", lambda: os.terminal_size((80, 10)))
+    command = sys.modules["gpudoctor.cli.processes"]
+    lines = command._of_height("\n".join(map(str, range(50)))).splitlines()
+    assert len(lines) == 9  # and one for the cursor
+    assert lines[:2] == ["0", "1"] and lines[-2] == "... 43 more lines" and lines[-1].startswith("Ctrl-C")
+    assert command._of_height("0\n1\n").splitlines()[:2] == ["0", "1"]
+
+
+@pytest.mark.parametrize("row", classes.ALL, ids=lambda row: row.id)
+def test_nothing_is_to_be_done_to_a_process_without_a_number(row: ProcessClass) -> None:
+    for pid in (0, -1):
+        assert not [text for text in what_to_do(seen("x", pid=pid), row) if "kill" in text or "-p" in text.split()]
 
 
 def test_every_class_has_an_id_of_its_own_and_commands_that_can_be_filled_in() -> None:

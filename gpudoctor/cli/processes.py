@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import time
 from collections.abc import Callable
@@ -119,10 +120,20 @@ def _once(seen: Facts, wanted: str | None, policy: Policy, kind: SourceKind, *, 
         from gpudoctor.report import processes_text
 
         color, width = look(sys.stdout, os.environ)
-        text = processes_text.render(report, numbers, width=width, color=color)
         terminal = watch and sys.stdout is not None and sys.stdout.isatty()
-        put(f"{HOME_AND_CLEAR}{text}" if terminal else f"{text}\n" if watch else text)
+        text = processes_text.render(
+            report, numbers, width=width, color=color, need=policy.min_free_memory, short=terminal
+        )
+        put(f"{HOME_AND_CLEAR}{_of_height(text)}" if terminal else f"{text}\n" if watch else text)
     return _status(report)
+
+
+def _of_height(text: str) -> str:
+    """Return as many lines as the terminal has room for; more would push the first ones out of sight."""
+    lines, room = text.splitlines(), shutil.get_terminal_size().lines - 2
+    if len(lines) > room:
+        lines = [*lines[: max(1, room - 1)], f"... {len(lines) - max(1, room - 1)} more lines"]
+    return "\n".join([*lines, "Ctrl-C ends this; without --watch it says more, and what can be done"]) + "\n"
 
 
 def _without_secrets(facts: Facts, *, names: bool) -> Facts:

@@ -5,10 +5,19 @@ Settings are named as the programs name them. No command is ever run by gpudocto
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from gpudoctor.processes.model import ProcessClass
 
 LOOK = "ps -o pid,user,etime,args -p {pid}"
 END = "kill {pid}"
+FREE_GPU = "NUMBER-OF-A-FREE-GPU"
+OTHER_GPU = f"export CUDA_VISIBLE_DEVICES={FREE_GPU}"
+NO_SCREEN = ("sudo prime-select on-demand", "sudo systemctl isolate multi-user.target")
+ELECTRON_ADVICE = (
+    "Close it, or switch hardware acceleration off in it: Slack in Preferences > Advanced, Discord in User Settings > "
+    "Advanced, Spotify in Settings; others take --disable-gpu at their start."
+)
 
 ROWS: tuple[ProcessClass, ...] = (
     ProcessClass(
@@ -36,8 +45,9 @@ ROWS: tuple[ProcessClass, ...] = (
         words=r"\bipykernel(_launcher)?\b|colab_kernel_launcher|xpython\b",
         interpreters=True,
         advice="A kernel keeps its GPU memory until it is shut down; to close the notebook's tab is not enough. Save "
-        "the notebook and shut its kernel down (Kernel > Shut Down Kernel, or the list of running kernels).",
-        commands=(LOOK, "jupyter server list", END),
+        "the notebook and shut its kernel down (Kernel > Shut Down Kernel, or the list of running kernels). The "
+        "server's sessions tell which notebook has which kernel; its PORT and TOKEN are in the list of servers.",
+        commands=("jupyter server list", "curl -s 'http://localhost:PORT/api/sessions?token=TOKEN'", LOOK, END),
     ),
     ProcessClass(
         id="ollama",
@@ -99,7 +109,7 @@ ROWS: tuple[ProcessClass, ...] = (
         words=r"/(firefox|librewolf|thunderbird)[^ ]*/",
         advice="Close it, or switch hardware acceleration off: Settings > General > Performance, untick 'Use "
         "recommended performance settings', then 'Use hardware acceleration when available', and restart it.",
-        commands=("MOZ_WEBRENDER=software firefox", END),
+        commands=("MOZ_ACCELERATED=0 firefox", END),
     ),
     ProcessClass(
         id="edge",
@@ -141,27 +151,33 @@ ROWS: tuple[ProcessClass, ...] = (
         names=("slack", "discord*", "teams*", "signal-desktop", "spotify", "obsidian", "element-desktop", "zoom",
                "telegram*", "notion*", "figma*", "postman", "electron*", "whatsapp*"),
         words=r"/(slack|discord|teams|signal|spotify|obsidian|element|electron)[^ ]*/[^ ]+ .*--type=gpu-process",
-        advice="Close it, or switch hardware acceleration off in it: Slack in Preferences > Advanced, Discord in User "
-        "Settings > Advanced, Spotify in Settings; others take --disable-gpu at their start.",
+        advice=ELECTRON_ADVICE,
         commands=(LOOK, END),
     ),
     ProcessClass(
         id="chrome",
         title="browser Chrome or Chromium",
         names=("chrome*", "google-chrome*", "chromium*"),
-        words=r"--type=gpu-process",
+        words=r"/(google-)?chrom(e|ium)(-\w+)?\b.* --type=gpu-process",
         advice="Close it, or switch hardware acceleration off: chrome://settings/system, 'Use graphics acceleration "
         "when available', and restart it.",
         commands=("google-chrome --disable-gpu", END),
+    ),
+    ProcessClass(
+        id="electron-like",  # by what each program of this kind calls its process that draws
+        title="application on Electron (hardware acceleration)",
+        words=r"--type=gpu-process",
+        advice=ELECTRON_ADVICE,
+        commands=(LOOK, END),
     ),
     ProcessClass(
         id="display-server",
         title="display server",
         names=("xorg*", "x", "xwayland", "x-session*"),
         words=r"^(/usr/(lib/xorg|bin|libexec)/)?(xorg|xwayland)\b",
-        advice="It draws the screen. Where the processor has graphics of its own, let that draw it (on Ubuntu by "
-        "prime-select), or train on a text console.",
-        commands=("sudo prime-select on-demand", "sudo systemctl isolate multi-user.target"),
+        advice="It draws the screen. Where the processor has graphics of its own, let that draw it: on Ubuntu by "
+        "prime-select and a restart. Or train on a text console: the last command ends the desktop and all on it.",
+        commands=NO_SCREEN,
     ),
     ProcessClass(
         id="compositor",
@@ -170,9 +186,9 @@ ROWS: tuple[ProcessClass, ...] = (
                "hyprland", "weston", "wayfire", "muffin", "marco", "gala", "cosmic-comp", "budgie-wm", "gamescope",
                "gdm*", "sddm*", "lightdm*", "krunner", "nautilus", "ksmserver", "xdg-desktop*", "dwm.exe",
                "explorer.exe"),
-        advice="It draws the desktop. Where the processor has graphics of its own, let that draw it, or train on a "
-        "text console.",
-        commands=("sudo prime-select on-demand", "sudo systemctl isolate multi-user.target"),
+        advice="It draws the desktop. Where the processor has graphics of its own, let that draw it: on Ubuntu by "
+        "prime-select and a restart. Or train on a text console: the last command ends the desktop and all on it.",
+        commands=NO_SCREEN,
     ),
     ProcessClass(
         id="game",
@@ -200,7 +216,7 @@ OTHERS = ProcessClass(
     id="other-user-training",
     title="Python program of another user",
     advice="It is not yours to end: use another GPU, wait, or ask its user.",
-    commands=(LOOK, "export CUDA_VISIBLE_DEVICES=NUMBER-OF-A-FREE-GPU"),
+    commands=(LOOK, OTHER_GPU),
 )
 SOMEONES = ProcessClass(
     id="training",
@@ -224,8 +240,8 @@ ZOMBIE = ProcessClass(
 DEFUNCT = ProcessClass(
     id="defunct",
     title="ended, not collected by its parent",
-    advice="It has ended and cannot be ended again: its parent has to collect it. End the parent.",
-    commands=("ps -o pid,ppid,user,stat,args -p {pid}",),
+    advice="It has ended and cannot be ended again: its parent has to collect it. If it does not, end the parent.",
+    commands=("ps -o pid,ppid,user,stat,args -p {pid},{parent}", "kill {parent}"),
 )
 UNSEEN = ProcessClass(
     id="unseen",
@@ -233,10 +249,26 @@ UNSEEN = ProcessClass(
     advice="It runs outside this container or belongs to a user whose processes are hidden. Look on the host.",
     commands=("nvidia-smi", "sudo fuser -v /dev/nvidia*"),
 )
+UNSEEN_IN_CONTAINER = replace(
+    UNSEEN,
+    advice="It runs outside this container, on the host or in another container: only the host shows it. Look there, "
+    "or ask who runs the host.",
+)
+UNSEEN_IN_WSL = replace(
+    UNSEEN,
+    advice="Windows and other distributions under WSL use the GPU as well; none of their programs can be seen from "
+    "here. Windows shows them: in the Task Manager (Details, with the columns of the GPU), or by its own nvidia-smi.",
+    commands=("nvidia-smi.exe",),
+)
+UNSEEN_ON_HOST = replace(
+    UNSEEN,
+    advice="It belongs to a user whose processes are hidden from you, or to no process that the driver lists: one that "
+    "ended badly, or a virtual machine. Who has the GPU's device files open can be seen as root.",
+)
 OTHER = ProcessClass(
     id="other",
     title="",
     advice="Wait for it, end it if it is yours, or use another GPU.",
-    commands=(LOOK,),
+    commands=(LOOK, END),
 )
 ALL = (*ROWS, OURS, MINE, OTHERS, SOMEONES, PREALLOCATED, ZOMBIE, DEFUNCT, UNSEEN, OTHER)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 
-from gpudoctor.facts.model import Gpu, GpuProcess, Known, ProcessSight
+from gpudoctor.facts.model import Absent, Facts, Gpu, GpuProcess, HostFacts, Known, ProcessSight
 from gpudoctor.processes import classes
 from gpudoctor.processes.model import ProcessClass
 
@@ -15,6 +15,17 @@ NEARLY_ALL = 0.85
 # What the driver keeps for itself is counted as used by old NVMLs, and is up to about so much.
 DRIVERS_OWN_BYTES = 256 * MIB
 DRIVERS_OWN_SHARE = 0.02
+# A GPU that is used less is free.
+FREE_SHARE = 0.05
+# The first process of a system or container: to end it ends all.
+INIT = 1
+# kernel-3f2a0c1e-....json; Visual Studio Code puts a v3 in front.
+CONNECTION_FILE = re.compile(r"kernel-(?:v\d)?([0-9a-f][\w-]*)\.json")
+PLACES = {
+    "docker": re.compile(r"docker[-/]([0-9a-f]{12})"),
+    "podman": re.compile(r"libpod-([0-9a-f]{12})"),
+    "slurm": re.compile(r"job_(\d+)"),
+}
 INTERPRETERS = ("python", "ipython", "jupyter", "pypy", "java", "node", "bash", "sh")
 PYTHONS = ("python", "ipython", "jupyter", "pypy")
 
@@ -79,12 +90,60 @@ def unlisted_bytes(gpu: Gpu) -> int | None:
     return rest if rest > max(DRIVERS_OWN_BYTES, DRIVERS_OWN_SHARE * total) else 0
 
 
+def unseen_class(host: HostFacts) -> ProcessClass:
+    """Return the class of what cannot be seen, with the advice for this kind of machine."""
+    if isinstance(host.wsl, Known):
+        return classes.UNSEEN_IN_WSL
+    if isinstance(host.container, Known):
+        return classes.UNSEEN_IN_CONTAINER
+    return classes.UNSEEN_ON_HOST if isinstance(host.container, Absent) else classes.UNSEEN
+
+
+def free_gpu(facts: Facts, but: Gpu) -> Gpu | None:
+    """Return another GPU that programs see and nobody uses."""
+    for gpu in facts.gpus:
+        used, total = gpu.memory_used_bytes.get(), gpu.memory_total_bytes.get()
+        seen = gpu is not but and gpu.visible.get() is not False
+        if seen and used is not None and total and used < FREE_SHARE * total:
+            return gpu
+    return None
+
+
+def kernel_of(process: GpuProcess) -> str | None:
+    """Return the number of a notebook's kernel, as its connection file has it."""
+    found = CONNECTION_FILE.search(process.command_line or "")
+    return found[1] if found else None
+
+
+def place_of(process: GpuProcess) -> str | None:
+    """Return the container or job that a process runs in, by which one can find it: docker 0123456789ab."""
+    group = process.control_group or ""
+    for kind, pattern in PLACES.items():
+        found = pattern.search(group) if process.container == kind else None
+        if found:
+            return f"Slurm job {found[1]}" if kind == "slurm" else f"{kind} {found[1]}"
+    return process.container
+
+
 def what_to_do(process: GpuProcess, found: ProcessClass) -> tuple[str, ...]:
     """Return the commands of a class with the values of a process: for the user to decide on."""
-    commands = found.commands
-    if process.own is False:  # another user's process is not ours to end
-        commands = tuple(command for command in commands if not command.startswith("kill "))
-    return tuple(command.format(pid=process.pid, user=process.user or "USER") for command in commands)
+    parent = process.parent_pid or 0
+    commands = [command for command in found.commands if parent > INIT or "{parent}" not in command]
+    if process.pid <= 0:  # to kill 0 is to kill the user's own shell
+        commands = [command for command in commands if "{pid}" not in command]
+    if process.own is False:  # another user's process is not ours to end, nor are its settings ours to change
+        commands = [classes.LOOK] if classes.END in commands else commands
+        commands = [command for command in commands if not command.startswith("kill ")]
+    values = {"pid": process.pid, "user": process.user or "USER", "parent": parent}
+    return (*_where(process), *(command.format(**values) for command in commands))
+
+
+def _where(process: GpuProcess) -> tuple[str, ...]:
+    """Return what tells more of the container or job that a process runs in."""
+    kind, _, number = (place_of(process) or "").rpartition(" ")
+    show = {"docker": f"docker ps --filter id={number}", "podman": f"podman ps --filter id={number}",
+            "Slurm job": f"scontrol show job {number}"}  # fmt: skip
+    return (show[kind],) if kind in show else ()
 
 
 def _fits(row: ProcessClass, name: str, process: GpuProcess) -> bool:

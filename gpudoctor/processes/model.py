@@ -8,7 +8,8 @@ from msgspec import Struct
 class ProcessClass(Struct, frozen=True, kw_only=True):
     """One class of programs.
 
-    advice and commands are for the user to decide on; {pid} and {user} stand for those of the process at hand.
+    advice and commands are for the user to decide on; {pid}, {user} and {parent} stand for those of the process at
+    hand. A command that ends a process begins with kill.
     """
 
     id: str

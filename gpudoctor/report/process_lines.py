@@ -8,6 +8,8 @@ from gpudoctor.processes.classify import class_of, unlisted_bytes
 MIB = 1024 * 1024
 GIB = 1024 * MIB
 SHOWN = 5
+# A notebook's kernel holds its memory while nobody works in it; of other programs one expects that.
+KERNEL = "notebook-kernel"
 _UNSEEN = "name not visible from here"
 
 
@@ -30,7 +32,7 @@ def name_of(process: GpuProcess) -> str:
     """Return the name of the program, or why there is none."""
     if process.name:
         return process.name
-    return "no process with this number" if process.sight is ProcessSight.GONE else _UNSEEN
+    return "a process that has ended" if process.sight is ProcessSight.GONE else _UNSEEN
 
 
 def owner_of(process: GpuProcess) -> str:
@@ -40,6 +42,15 @@ def owner_of(process: GpuProcess) -> str:
     if process.user:
         return f"user {process.user}"
     return {True: "yours", False: "another user's", None: ""}[process.own]
+
+
+def title_of(process: GpuProcess, gpu: Gpu) -> str:
+    """Return what kind of program it is; nothing where the name says that there is none to see."""
+    if process.sight in (ProcessSight.UNSEEN, ProcessSight.GONE):
+        return ""
+    kind = class_of(process, gpu)
+    load = gpu.utilization_percent.get() if process.utilization_percent is None else process.utilization_percent
+    return f"{kind.title}, idle" if kind.id == KERNEL and load == 0 else kind.title
 
 
 def section(gpus: tuple[Gpu, ...]) -> tuple[bool, list[str]]:
@@ -71,6 +82,6 @@ def _of_gpu(gpu: Gpu) -> tuple[bool, list[str]]:
 
 def _line(process: GpuProcess, gpu: Gpu) -> str:
     memory = "memory unknown" if process.memory_bytes is None else f"{process.memory_bytes / MIB:.0f} MiB"
-    title = class_of(process, gpu).title
-    more = f": {title}" if title and process.sight is not ProcessSight.UNSEEN else ""
+    title = title_of(process, gpu)
+    more = f": {title}" if title else ""
     return f"{name_of(process)} (pid {process.pid}, {process.kind.value}), {memory}{more}"

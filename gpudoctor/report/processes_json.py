@@ -7,10 +7,12 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from gpudoctor.facts.model import Gpu, GpuProcess, Known, Unknown
+from gpudoctor.facts.model import Facts, Gpu, GpuProcess, Known, Unknown
 from gpudoctor.findings import Report
-from gpudoctor.processes.classify import class_of, share_of, unlisted_bytes, what_to_do
+from gpudoctor.processes import classes
+from gpudoctor.processes.classify import class_of, kernel_of, share_of, unlisted_bytes, unseen_class, what_to_do
 from gpudoctor.report.json import ToolOut
+from gpudoctor.report.process_lines import KERNEL
 
 
 class ProcessOut(Struct, frozen=True, kw_only=True):
@@ -36,6 +38,8 @@ class ProcessOut(Struct, frozen=True, kw_only=True):
     container: str | None
     control_group: str | None
     notebook: str | None
+    kernel: str | None
+    """Number of a notebook's kernel, as its connection file and the server's list of sessions have it."""
     framework: str | None
     advice: str
     commands: tuple[str, ...]
@@ -85,7 +89,7 @@ def render(report: Report, numbers: tuple[int, ...], *, lines: bool = False) -> 
     """Return the JSON. numbers: of the GPUs in the report, as NVML counts them; lines: in one line, for a stream."""
     out = ProcessesOut(
         tool=ToolOut(version=report.version),
-        gpus=tuple(_gpu(number, gpu) for number, gpu in zip(numbers, report.facts.gpus, strict=True)),
+        gpus=tuple(_gpu(number, gpu, report.facts) for number, gpu in zip(numbers, report.facts.gpus, strict=True)),
         findings=tuple(
             FoundOut(rule=item.rule, severity=item.severity.label, gpu=item.gpu_id, message=item.message)  # type: ignore[arg-type]  # the label is one of these
             for item in report.findings
@@ -100,7 +104,7 @@ def json_schema() -> dict[str, object]:
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **msgspec.json.schema(ProcessesOut)}
 
 
-def _gpu(number: int, gpu: Gpu) -> GpuOut:
+def _gpu(number: int, gpu: Gpu, facts: Facts) -> GpuOut:
     processes = gpu.processes
     known = isinstance(processes, Known)
     return GpuOut(
@@ -113,14 +117,17 @@ def _gpu(number: int, gpu: Gpu) -> GpuOut:
         memory_used_bytes=gpu.memory_used_bytes.get(),
         memory_free_bytes=gpu.memory_free_bytes.get(),
         utilization_percent=gpu.utilization_percent.get(),
-        processes=tuple(_process(item, gpu) for item in processes.value) if isinstance(processes, Known) else None,
+        processes=tuple(_process(item, gpu, facts) for item in processes.value)
+        if isinstance(processes, Known)
+        else None,
         reason=processes.reason if isinstance(processes, Unknown) else "",
         unlisted_bytes=unlisted_bytes(gpu) if known else None,
     )
 
 
-def _process(process: GpuProcess, gpu: Gpu) -> ProcessOut:
+def _process(process: GpuProcess, gpu: Gpu, facts: Facts) -> ProcessOut:
     kind = class_of(process, gpu)
+    kind = unseen_class(facts.host) if kind is classes.UNSEEN else kind
     told = process.memory_bytes is not None and bool(gpu.memory_total_bytes.get())
     same = {
         name: getattr(process, name)
@@ -132,6 +139,7 @@ def _process(process: GpuProcess, gpu: Gpu) -> ProcessOut:
         kind=process.kind.value,
         sight=process.sight.value if process.sight is not None else None,
         memory_share=round(share_of(process, gpu), 4) if told else None,
+        kernel=kernel_of(process) if kind.id == KERNEL else None,
         process_class=kind.id,
         title=kind.title,
         advice=kind.advice,

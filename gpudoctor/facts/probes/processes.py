@@ -88,22 +88,29 @@ class Viewer:
         values: dict[str, Any] = {"name": process.name() or None, "sight": ProcessSight.SEEN}
         values["own"] = process.uids().real == os.getuid()
         values["age_seconds"] = max(0, int(time.time() - process.create_time()))
+        values |= self._parent(process)
         if process.status() == psutil.STATUS_ZOMBIE:
             return values | {"sight": ProcessSight.DEFUNCT}
         words = _asked(process, "cmdline")
         if isinstance(words, list) and words:
             values["command_line"] = shlex.join(words)[:COMMAND_LINE_CHARACTERS]
-        user, parent = _asked(process, "username"), _asked(process, "parent")
+        user = _asked(process, "username")
         values["user"] = user if isinstance(user, str) else None
-        if isinstance(parent, psutil.Process):
-            name = _asked(parent, "name")
-            values |= {"parent_pid": parent.pid, "parent_name": name if isinstance(name, str) else None}
         values |= self._control_group(process.pid)
         if values["own"]:
             variables = _asked(process, "environ")
             values["notebook"] = variables.get(NOTEBOOK_VARIABLE) if isinstance(variables, dict) else None
             values["framework"] = self._framework(process.pid)
         return values
+
+    def _parent(self, process: psutil.Process) -> dict[str, Any]:
+        import psutil
+
+        parent = _asked(process, "parent")
+        if not isinstance(parent, psutil.Process):
+            return {}
+        name = _asked(parent, "name")
+        return {"parent_pid": parent.pid, "parent_name": name if isinstance(name, str) else None}
 
     def _control_group(self, pid: int) -> dict[str, Any]:
         try:

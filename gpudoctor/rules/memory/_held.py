@@ -7,7 +7,7 @@ from msgspec import Struct
 from gpudoctor.facts.model import Facts, Gpu, GpuProcess, ProcessSight
 from gpudoctor.findings import Applicability, Remedy
 from gpudoctor.processes import classes
-from gpudoctor.processes.classify import class_of, is_ours, unlisted_bytes, what_to_do
+from gpudoctor.processes.classify import class_of, free_gpu, is_ours, unlisted_bytes, unseen_class, what_to_do
 from gpudoctor.rules.memory._state import gib
 
 MIB = 1024 * 1024
@@ -17,17 +17,10 @@ NOTICED_BYTES = 64 * MIB
 LARGE_SHARE = 0.25
 # A display server's 200 MB of 2 GB; the same of 8 GB leaves enough for what such a GPU is bought for.
 SMALL_SHARE, SMALL_REST_BYTES = 0.08, 4 * GIB
-FREE_SHARE = 0.05
 BUSY_PERCENT = 10
 _SHOWN, _REMEDIES = 4, 3
 _WORTH_A_REMEDY = 0.15
 _OF_MINE = (classes.MINE, classes.PREALLOCATED)
-HIDDEN = Remedy(
-    summary="Look on the host: what holds the memory runs outside this container, belongs to another user, or is "
-    "Windows itself under WSL.",
-    commands=("nvidia-smi", "sudo fuser -v /dev/nvidia*"),
-    applicability=Applicability.MANUAL,
-)
 
 
 class Held(Struct, frozen=True, kw_only=True):
@@ -82,16 +75,6 @@ def is_the_training(found: Held, gpu: Gpu) -> bool:
     return bool(mine) and len(mine) == len(heavy) and found.unlisted < SMALL_SHARE * found.total
 
 
-def free_gpu(facts: Facts, but: Gpu) -> Gpu | None:
-    """Return another GPU that programs see and nobody uses."""
-    for gpu in facts.gpus:
-        used, total = gpu.memory_used_bytes.get(), gpu.memory_total_bytes.get()
-        seen = gpu is not but and gpu.visible.get() is not False
-        if seen and used is not None and total and used < FREE_SHARE * total:
-            return gpu
-    return None
-
-
 def size_text(count: int | None) -> str:
     """Return a size as it stands in a sentence: 200 MiB, 1.2 GiB."""
     return gib(count) if count is None or count >= GIB else f"{count / MIB:.0f} MiB"
@@ -109,30 +92,42 @@ def who(found: Held, gpu: Gpu) -> str:
 
 
 def _one(item: GpuProcess, gpu: Gpu) -> str:
-    title = class_of(item, gpu).title
+    gone = item.sight is ProcessSight.GONE
+    title = "" if gone else class_of(item, gpu).title
     parts = [title, f"pid {item.pid}" if item.pid else "no pid", size_text(item.memory_bytes)]
-    return f"{item.name or 'a process'} ({', '.join(part for part in parts if part)})"
+    name = item.name or ("a process that has ended" if gone else "a process")
+    return f"{name} ({', '.join(part for part in parts if part)})"
 
 
 def remedies(facts: Facts, gpu: Gpu, found: Held) -> tuple[Remedy, ...]:
     """Return what can be done about those that hold most; a command is for the user to decide on."""
     made = []
+    other, unseen = free_gpu(facts, gpu), unseen_class(facts.host)
     for item in found.processes[:_REMEDIES]:
         if (item.memory_bytes or 0) < _WORTH_A_REMEDY * found.size:
             continue
         kind = class_of(item, gpu)
+        kind = unseen if kind is classes.UNSEEN else kind
+        commands = what_to_do(item, kind)
+        if other is not None or len(facts.gpus) == 1:  # named below, or there is none
+            commands = tuple(command for command in commands if classes.FREE_GPU not in command)
         made.append(
             Remedy(
                 summary=f"{item.name or 'The process'} (pid {item.pid}): {kind.advice}",
-                commands=what_to_do(item, kind),
+                commands=commands,
                 applicability=Applicability.MANUAL,
             )
         )
     if found.unlisted >= _WORTH_A_REMEDY * found.size and not any(
         item.sight is ProcessSight.UNSEEN for item in found.processes
     ):
-        made.append(HIDDEN)
-    other = free_gpu(facts, gpu)
+        made.append(
+            Remedy(
+                summary=f"Memory without a listed process: {unseen.advice}",
+                commands=unseen.commands,
+                applicability=Applicability.MANUAL,
+            )
+        )
     if other is not None and other.uuid.get():
         made.append(
             Remedy(
