@@ -80,9 +80,9 @@ class Reader:
             return
         words = row.split(maxsplit=2) or [""]
         match = None
-        if "==" in words[0]:
+        if row[:1].isalnum() and "==" in words[0]:
             match = compiled(_FREEZE).match(row)
-        elif len(words) > 1 and words[1][:1].isdigit():
+        elif row[:1].isalnum() and len(words) > 1 and words[1][:1].isdigit():
             match = compiled(_ROW).match(row)
         if match is None:
             self._list = "" if self._list and not compiled(r"[\w.-]{1,60}\s{1,60}\S{1,60}").match(row) else self._list

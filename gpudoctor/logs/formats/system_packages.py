@@ -79,7 +79,8 @@ def _patterns(text: str, row: str) -> Iterator[str]:
         yield _RPM
     if "@" in row:
         yield _DNF
-    if len(row.split()) == 2:  # noqa: PLR2004 (name and version)
+    words = row.split()
+    if len(words) == 2 and words[1][:1].isdigit():  # noqa: PLR2004 (name and version)
         yield _PACMAN
     if "\t" in text:
         yield _QUERY
