@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from gpudoctor.plan.commands import Installer, install_commands, new_environment_commands, python_for, quote
+from gpudoctor.plan.commands import (
+    Installer,
+    install_commands,
+    loader_commands,
+    new_environment_commands,
+    python_for,
+    quote,
+)
 from gpudoctor.plan.driver import DRIVER_PAGE, driver_route
 from gpudoctor.plan.from_facts import machine_of
 from gpudoctor.plan.model import Evidence, Excluded, Machine, Plan, Provider, Stack
@@ -19,6 +26,7 @@ __all__ = [
     "Stack",
     "driver_route",
     "install_commands",
+    "loader_commands",
     "machine_of",
     "new_environment_commands",
     "newest_tensorflow",

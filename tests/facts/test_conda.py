@@ -12,7 +12,7 @@ import pytest
 from gpudoctor.facts.collect import NOT_ASKED, collect
 from gpudoctor.facts.host import Host
 from gpudoctor.facts.model import Absent, CondaPackage, Known, Unknown
-from gpudoctor.facts.probes.conda import virtual_packages
+from gpudoctor.facts.probes.conda import program_name, virtual_packages
 from gpudoctor.facts.probes.target import choose_target
 from tests.test_host import wait_until_gone
 
@@ -93,6 +93,14 @@ def test_a_conda_that_hangs_is_given_up_and_ended(environment: Path, tmp_path: P
 def test_a_conda_that_cannot_be_started(environment: Path) -> None:
     path = program(environment.parent.parent / "bin" / "conda", script="#!/nowhere/python\n")
     assert ask(environment) == Unknown(f"{path} info --json could not be started: No such file or directory")
+
+
+def test_the_program_that_changes_the_environment_is_told_without_starting_it(environment: Path) -> None:
+    host = Host(environ={"PATH": "/nowhere"})
+    target = choose_target(host, str(environment))
+    assert program_name(host, target) == Absent("no conda, mamba or micromamba was found")
+    path = program(environment.parent.parent / "bin" / "micromamba", script="#!/nowhere\n")
+    assert program_name(host, target) == Known("micromamba", str(path))
 
 
 def test_outside_conda_nobody_is_asked(tmp_path: Path) -> None:

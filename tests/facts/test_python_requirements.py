@@ -130,6 +130,10 @@ def test_what_installs(environment: Environment) -> None:
     assert look(environment).python.installer == Known("uv", "pyvenv.cfg")
     add_distribution(environment.site, "pip", "24.0")
     assert look(environment).python.installer == Known("pip", "package metadata")
+    folder = add_distribution(environment.site, "tensorflow", "2.21.0")
+    assert look(environment).python.installer == Known("pip", "package metadata")
+    write(folder / "INSTALLER", "Poetry 2.5.1")  # as it writes it, without the end of the line
+    assert look(environment).python.installer == Known("poetry", "the metadata of tensorflow")
 
 
 def test_a_virtual_environment_is_not_managed_by_the_system(environment: Environment) -> None:

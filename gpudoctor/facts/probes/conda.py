@@ -38,6 +38,17 @@ def virtual_packages(host: Host, target: Target, timeout: float = TIMEOUT_SECOND
     return Known(tuple(found), f"{os.path.basename(asked)} info")
 
 
+def program_name(host: Host, target: Target) -> Fact[str]:
+    """Return which program there is to change a conda environment, by its name. Starts nothing, never raises."""
+    prefix = conda_prefix(target)
+    if prefix is None:
+        return Absent("no conda environment")
+    found = next(_programs(host, prefix), None)
+    if found is None:
+        return Absent("no conda, mamba or micromamba was found")
+    return Known(os.path.basename(found).removesuffix(".exe"), found)
+
+
 def conda_prefix(target: Target) -> str | None:
     """Return the root of the conda environment that the interpreter belongs to, None if it belongs to none."""
     folder = os.path.dirname(target.path)

@@ -18,7 +18,7 @@ from gpudoctor.facts.model import (
     TensorFlowFacts,
     Unknown,
 )
-from gpudoctor.facts.probes import requirements, tensorflow_files
+from gpudoctor.facts.probes import conda, requirements, tensorflow_files
 from gpudoctor.facts.probes.answers import Answer
 from gpudoctor.facts.probes.driver_answers import program
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 TIMEOUT_SECONDS = 20.0
 SOURCE = "the interpreter"
+OF_TENSORFLOW = ("tensorflow", "tf-nightly", "keras")
 CONDA_PARTS = 3  # name-version-build
 
 
@@ -56,6 +57,7 @@ def read_python(host: Host, target: Target, timeout: float = TIMEOUT_SECONDS) ->
         bits=_bits(answer),
         environment_kind=answer.at("environment").text_fact("kind", SOURCE),
         installer=_installer(answer),
+        conda_program=conda.program_name(host, target),
         externally_managed=_externally_managed(answer),
         prefix=answer.text_fact("prefix", SOURCE),
         search_path=Known(answer.texts("path"), "sys.path"),
@@ -183,7 +185,10 @@ def _bits(answer: Answer) -> Fact[int]:
 
 
 def _installer(answer: Answer) -> Fact[str]:
-    """Return what installs packages: pip where it is installed; uv makes environments without it."""
+    """Return what installs packages: Poetry keeps a list of its own, uv makes environments without pip."""
+    for item in answer.items("packages"):
+        if item.text("name").startswith(OF_TENSORFLOW) and item.text("installer").lower().startswith("poetry"):
+            return Known("poetry", f"the metadata of {item.text('name')}")
     if any(item.text("name") == "pip" for item in answer.items("packages")):
         return Known("pip", "package metadata")
     if answer.at("environment").text("made_by") == "uv":

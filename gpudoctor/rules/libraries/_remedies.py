@@ -6,17 +6,15 @@ from gpudoctor import compat
 from gpudoctor.compat.rows import Wheel
 from gpudoctor.facts.model import Facts, FactUnavailable, Known
 from gpudoctor.findings import Applicability, Remedy
-from gpudoctor.plan import quote
 from gpudoctor.plan.stack import pip_provides, requirements
 from gpudoctor.rules.gpu._code import capability_of, is_hidden, platform_of
 from gpudoctor.rules.libraries._stack import cuda_major, cuda_of
-from gpudoctor.rules.python._pip import pip_commands
+from gpudoctor.rules.python._pip import conda_install, pip_commands, shell
 from gpudoctor.rules.python._state import resolved_by_conda
 from gpudoctor.rules.tensorflow._install import tensorflow_that_fits
 
 VARIABLE = "LD_LIBRARY_PATH"
-# conda-forge's package cudatoolkit ends there.
-LAST_CUDATOOLKIT = (11, 8)
+COMPILER = "cuda-nvcc"
 
 
 def export(facts: Facts, folders: tuple[str, ...]) -> str:
@@ -106,24 +104,27 @@ def _lacks(facts: Facts) -> tuple[str, ...]:
 
 
 def _by_conda(facts: Facts) -> tuple[Remedy, ...]:
+    """Return the remedy with the packages that the tables name for conda; nothing where they name none."""
     prefix = facts.python.prefix.get()
     if facts.python.environment_kind.get() != "conda" or prefix is None:
         return ()
     try:
-        cuda = cuda_of(facts)
-        cudnn = compat.compiled_cudnn(facts.tensorflow.version.require())
+        version, platform = facts.tensorflow.version.require(), platform_of(facts)
+        row = compat.conda_cuda(version, platform)
+        cuda, cudnn = cuda_of(facts), compat.compiled_cudnn(version, "windows" if platform == "win-amd64" else "linux")
     except FactUnavailable:
         return ()
-    release = compat.cuda_release(cuda)[:2]
-    if release > LAST_CUDATOOLKIT:
-        return ()
-    packages = f"cudatoolkit={'.'.join(map(str, release))} cudnn={cudnn}"
+    folders = [f"{prefix}/lib"]
+    location = facts.tensorflow.location.get()
+    if row.pip_packages and location is not None:
+        folders.append(f"{location.rpartition('/')[0]}/nvidia/cudnn/lib")
     return (
         Remedy(
             summary=f"Install CUDA {cuda} and cuDNN {cudnn} into the conda environment, and let the loader find them.",
             commands=(
-                f"conda install -p {quote(prefix, compat.Os.LINUX)} -c conda-forge {packages}",
-                export(facts, (f"{prefix}/lib",)),
+                conda_install(facts, *row.packages, channel="conda-forge"),
+                *(pip_commands(facts, "install", *row.pip_packages) if row.pip_packages else ()),
+                *((export(facts, tuple(folders)),) if shell(facts) is compat.Os.LINUX else ()),
             ),
             applicability=Applicability.UNSAFE,
         ),
@@ -200,7 +201,7 @@ def toolchain(facts: Facts) -> tuple[Remedy, ...]:
         )
     prefix = facts.python.prefix.get()
     if facts.python.environment_kind.get() == "conda" and prefix is not None:
-        return (_conda_toolchain(prefix),)
+        return (_conda_toolchain(facts, prefix),)
     return (
         Remedy(
             summary="Point XLA at a folder that holds nvvm/libdevice/libdevice.10.bc and bin/ptxas: that of a CUDA "
@@ -211,14 +212,18 @@ def toolchain(facts: Facts) -> tuple[Remedy, ...]:
     )
 
 
-def _conda_toolchain(prefix: str) -> Remedy:
+def _conda_toolchain(facts: Facts, prefix: str) -> Remedy:
     """Return the remedy for a conda environment: its libdevice lies where XLA does not look."""
+    try:
+        compiler = compat.conda_cuda(facts.tensorflow.version.require(), platform_of(facts)).compiler or COMPILER
+    except FactUnavailable:
+        compiler = COMPILER
     home = f"$HOME/{prefix[2:]}" if prefix.startswith("~/") else prefix
     folder = f'"{home}/lib/nvvm/libdevice"'
     return Remedy(
         summary="Install the CUDA compiler into the conda environment, and put libdevice where XLA can be pointed at.",
         commands=(
-            f"conda install -p {quote(prefix, compat.Os.LINUX)} -c nvidia cuda-nvcc",
+            conda_install(facts, compiler, channel="nvidia"),
             f"mkdir -p {folder}",
             f'cp "$(find "{home}" -name libdevice.10.bc | head -n 1)" {folder}',
             f'export XLA_FLAGS="--xla_gpu_cuda_data_dir={home}/lib"',

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from gpudoctor import compat
 from gpudoctor.facts.model import Facts, Known
-from gpudoctor.plan import quote
+from gpudoctor.rules.python._pip import conda_install
 
 NAMES = ("tensorflow", "tensorflow-base")
 # conda-forge says cpu_, Anaconda's own channel names the mathematics library of its CPU builds.
@@ -31,6 +30,4 @@ def sees_no_driver(facts: Facts) -> bool:
 def install_command(facts: Facts) -> str:
     """Return the command that makes conda install a build with CUDA."""
     cuda = facts.driver.cuda_version.get() or USUAL_CUDA
-    prefix = facts.python.prefix.get()
-    where = f"-p {quote(prefix, compat.Os.LINUX)} " if prefix else ""
-    return f"CONDA_OVERRIDE_CUDA={cuda} conda install {where}-c conda-forge 'tensorflow=*=cuda*'"
+    return f"CONDA_OVERRIDE_CUDA={cuda} {conda_install(facts, 'tensorflow=*=cuda*', channel='conda-forge')}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from gpudoctor import compat
 from gpudoctor.facts.model import Absent, Facts, Known
 from gpudoctor.findings import Applicability, Remedy
@@ -13,9 +15,15 @@ PYTHON = "python"
 VARIANTS = ("tensorflow", "tensorflow-cpu", "tensorflow-gpu", "tensorflow-intel", "tensorflow-macos", "tensorflow-rocm")
 
 
+def shell(facts: Facts) -> compat.Os:
+    """Return the system whose shells the commands are for."""
+    return compat.Os.WINDOWS if facts.host.os.get() == "windows" else compat.Os.LINUX
+
+
 def interpreter(facts: Facts) -> str:
-    """Return the interpreter as a shell word."""
-    return quote(facts.python.executable.get() or PYTHON, compat.Os.LINUX)
+    """Return the interpreter as a shell word, for PowerShell with its sign for a call where it needs one."""
+    word = quote(facts.python.executable.get() or PYTHON, shell(facts))
+    return f"& {word}" if word.startswith('"') else word
 
 
 def _uses_conda(facts: Facts, *names: str) -> bool:
@@ -24,21 +32,40 @@ def _uses_conda(facts: Facts, *names: str) -> bool:
     return isinstance(facts.python.prefix, Known) and any(item and item.installer == "conda" for item in found)
 
 
+def conda_install(facts: Facts, *packages: str, channel: str = "") -> str:
+    """Return the command by which the environment's own program (conda, mamba, micromamba) installs packages."""
+    prefix = facts.python.prefix.get()
+    where = ["-p", quote(prefix, shell(facts))] if prefix is not None else []
+    source = ["-c", channel] if channel else []
+    words = [quote(word, shell(facts)) for word in packages]
+    return " ".join([facts.python.conda_program.get() or "conda", "install", *where, *source, *words])
+
+
 def pip_commands(facts: Facts, verb: str, *words: str) -> tuple[str, ...]:
-    """Return the commands for `pip VERB WORDS`, with uv where it made the environment, with pip fetched if missing."""
-    quoted = " ".join(quote(word, compat.Os.LINUX) for word in words)
+    """Return the commands for `pip VERB WORDS`, verb `install` or `uninstall -y`: for what the environment is kept by.
+
+    With uv where it made the environment, with Poetry where it installed TensorFlow, with pip fetched if missing.
+    """
+    quoted = " ".join(quote(word, shell(facts)) for word in words)
+    if facts.python.installer.get() == "poetry":
+        return (f"{_poetry(facts)} {'add' if verb == 'install' else 'remove'} {quoted}",)
     python = interpreter(facts)
     if facts.python.installer.get() == "uv":
-        return (f"uv pip {verb.removesuffix(' -y')} --python {python} {quoted}",)
+        return (f"uv pip {verb.removesuffix(' -y')} --python {python.removeprefix('& ')} {quoted}",)
     fetch = (f"{python} -m ensurepip",) if isinstance(facts.python.installer, Absent) else ()
     return (*fetch, f"{python} -m pip {verb} {quoted}")
+
+
+def _poetry(facts: Facts) -> str:
+    """Return poetry, with the project's folder where the environment lies in it; else it has to be called there."""
+    folder, inside, _ = re.sub(r"\\", "/", facts.python.executable.get() or "").rpartition("/.venv/")
+    return f"poetry -C {quote(folder, shell(facts))}" if inside and folder else "poetry"
 
 
 def install(facts: Facts, requirement: str, summary: str, *, of: str) -> tuple[Remedy, ...]:
     """Return the remedy that brings a package to a version. of: the package that has to change."""
     if _uses_conda(facts, of):
-        prefix = quote(facts.python.prefix.require(), compat.Os.LINUX)
-        commands: tuple[str, ...] = (f"conda install -p {prefix} {quote(requirement, compat.Os.LINUX)}",)
+        commands: tuple[str, ...] = (conda_install(facts, requirement),)
     elif facts.python.externally_managed.get():
         return (_new_environment(facts, requirement, summary),)
     else:
@@ -56,7 +83,7 @@ def install(facts: Facts, requirement: str, summary: str, *, of: str) -> tuple[R
 def _new_environment(facts: Facts, requirement: str, summary: str) -> Remedy:
     """Return the remedy where the system forbids pip to change its own Python (PEP 668)."""
     wanted = [tensorflow_again(facts) or "tensorflow", requirement]
-    words = " ".join(quote(word, compat.Os.LINUX) for word in dict.fromkeys(wanted))
+    words = " ".join(quote(word, shell(facts)) for word in dict.fromkeys(wanted))
     return Remedy(
         summary=f"{summary} The system lets pip change nothing in its own Python: use a virtual environment.",
         commands=(f"{interpreter(facts)} -m venv tf-env", f"tf-env/bin/python -m pip install {words}"),

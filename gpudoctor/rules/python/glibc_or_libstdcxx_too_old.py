@@ -8,6 +8,7 @@ from gpudoctor import compat
 from gpudoctor.facts.model import Absent, Facts, Known
 from gpudoctor.findings import Applicability, Capability, Confidence, Remedy, Severity
 from gpudoctor.plan import quote
+from gpudoctor.rules.python._pip import conda_install
 from gpudoctor.rules.python._state import events, failed_import, imported, resolved_by_conda, seen
 from gpudoctor.rules.python._wheels import platform_of
 from gpudoctor.rules.registry import Draft, Rule, rule
@@ -150,12 +151,11 @@ def _newer_libstdcxx(facts: Facts) -> Remedy:
         )
     prefix = facts.python.prefix.get()
     home = "$CONDA_PREFIX" if prefix is None else f"$HOME/{prefix[2:]}" if prefix.startswith("~/") else prefix
-    where = "" if prefix is None else f"-p {quote(prefix, compat.Os.LINUX)} "
     return Remedy(
         summary="Put a newer libstdc++ first: that of conda (package libstdcxx-ng), or of a newer GCC; or use a "
         "container.",
         commands=(
-            f"conda install {where}-c conda-forge libstdcxx-ng",
+            conda_install(facts, "libstdcxx-ng", channel="conda-forge"),
             f'export {VARIABLE}="{home}/lib:${VARIABLE}"',
         ),
         applicability=Applicability.MANUAL,

@@ -11,12 +11,13 @@ from gpudoctor.plan import (
     Machine,
     Plan,
     Stack,
-    install_commands,
+    loader_commands,
     machine_of,
     new_environment_commands,
     newest_tensorflow,
     quote,
 )
+from gpudoctor.rules.python._pip import pip_commands
 
 # Environments of a user's own: pip may install there. Into a system's Python it may not (PEP 668).
 OWN_ENVIRONMENTS = ("venv", "virtualenv", "conda", "pyenv")
@@ -66,7 +67,9 @@ def _remedy(stack: Stack, facts: Facts, *, into_target: bool) -> Remedy:
     cudnn = f" and cuDNN {stack.cudnn}" if stack.cudnn else ""
     why = f"Install TensorFlow {stack.tensorflow}, built with CUDA {stack.cuda}{cudnn}, which this machine can use"
     if into_target:
-        commands = (*_uninstall(stack, facts), *install_commands(stack, facts.python.executable.require()))
+        install = pip_commands(facts, "install", *stack.requirements)
+        lead = loader_commands(stack, facts.python.executable.require())
+        commands = tuple(dict.fromkeys((*_uninstall(stack, facts), *install, *lead)))
         summary = f"{why}."
     else:
         commands = new_environment_commands(stack)
@@ -84,8 +87,7 @@ def _uninstall(stack: Stack, facts: Facts) -> tuple[str, ...]:
     installed = facts.tensorflow.distribution.get()
     if installed is None or installed == stack.package:
         return ()
-    interpreter = quote(facts.python.executable.require(), compat.Os.LINUX)
-    return (f"{interpreter} -m pip uninstall -y {installed}",)
+    return pip_commands(facts, "uninstall -y", installed)
 
 
 def newer_than_any_wheel(facts: Facts, *, hard: bool) -> tuple[Remedy, ...]:
