@@ -107,8 +107,10 @@ def run_rule(rule: Rule, facts: Facts, policy: Policy = NOTHING_ASKED) -> RuleRu
     elif not policy.selects(rule.id, area_of(rule)):
         return RuleRun(rule=rule, findings=(), skipped="the policy does not select it", applicable=False)
     targets: list[tuple[int | None, tuple[object, ...]]] = [(None, (facts,))]
-    if rule.scope is Scope.GPU:
+    if rule.scope is not Scope.MACHINE:
         targets = [(index, (facts, gpu)) for index, gpu in enumerate(facts.gpus)]
+        if not targets and rule.scope is Scope.GPU_OR_WORDS and facts.tensorflow.events.get():
+            targets = [(None, (facts, None))]
     findings: list[Finding] = []
     skipped: list[str] = [] if targets else ["no GPU is known"]
     unread = not targets

@@ -588,8 +588,11 @@ MESSAGES: tuple[Message, ...] = (
             "ncclGroupEnd failed",
             "NCCL: unhandled cuda error",
             "NCCL: unhandled system error",
+            "NCCL async error",
+            "NCCL operation nccl",
         ),
-        r"(?P<error>nccl[A-Z]\w{1,30}(?: failed: [a-z ]{1,40})?|unhandled (?:cuda|system) error)",
+        r"(?P<error>nccl[A-Z]\w{1,30}(?: failed: [a-z ]{1,40})?|async error[^\r\n]{1,100}|unhandled (?:cuda"
+        r"|system) error)",
         "NCCL, which joins the GPUs, failed.",
         "NCCL, Horovod, nccl_manager.cc",
     ),

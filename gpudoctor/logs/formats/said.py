@@ -10,11 +10,14 @@ from collections.abc import Iterator
 
 from gpudoctor.facts.model import LogEvent
 from gpudoctor.logs.seen import Seen, compiled
+from gpudoctor.logs.sentences import said_in
 
 OPENERS = ()
 # Longer lines are no sentences of a person.
 LONGEST = 1200
 WORTH = 1.1
+# So many times of calls tell that the first took long, and so much longer than each other.
+ENOUGH_CALLS, FIRST_FACTOR, MOST_LABELS = 4, 10.0, 32
 
 _UNIT = r"(?P<{0}>ms|s|secs?|seconds?|mins?|minutes?|h|hours?|hrs?)\b"
 _DEVICE = r"(?P<device>cpu|gpu)\b"
@@ -26,6 +29,11 @@ _BEFORE = (
     r"(?<![\w-])" + _DEVICE + r"(?! times?)[^\d\r\n]{0,40}?(?<![\w.])(?P<value>\d{1,6}(?:\.\d{1,4})?) ?"
     + _UNIT.format("unit")
 )  # fmt: skip
+_CALL = (
+    r"\W{0,4}(?P<label>[a-z][a-z _-]{0,40}?)(?: \((?:s|sec|seconds)\))?\s?[:=]?\s{0,3}(?P<value>\d{1,7}\.\d{1,20})"
+    r" ?(?P<unit>ms|s|sec|secs|seconds)?\Z"
+)
+_CALL_WORDS = ("time", "took", "taken", "elapsed", "duration", "latency")
 _SECONDS = {"ms": 0.001, "s": 1.0, "sec": 1.0, "min": 60.0, "h": 3600.0, "hr": 3600.0, "hour": 3600.0}
 
 _SLOWER = (
@@ -33,6 +41,16 @@ _SLOWER = (
     r"gpu\b[^.\r\n]{0,60}?\b(?:slower|longer)\b[^.\r\n]{0,40}?\bcpu\b|slower than (?:(?:on|with|in|using) )?(?:the |a |"
     r"my )?cpu\b|\bcpu\b[^.\r\n]{0,50}?\b(?:faster|quicker)\b[^.\r\n]{0,30}?\bgpu\b|slower (?:on|with|using) "
     r"(?:the |a |my )?gpu\b|(?:faster|quicker|boost\W{0,2}) (?:without (?:the |a |my )?gpu|on (?:the |my )?cpu\b)"
+    r"|\b(?:no|any|not a|little|not much) (?:\w{1,12} )?differences?\b[^.\r\n]{0,24}\b(?:cpu|gpu)\b"
+    r"|\bsame (?:speed|performance|time|pace)\b[^.\r\n]{0,30}\bcpu\b|\bas slow as\b[^.\r\n]{0,20}\bcpu\b"
+    # Russian, German; Portuguese, Spanish and French; Chinese, Japanese, Korean.
+    "|gpu[^.\\r\\n]{0,40}(?:\u043c\u0435\u0434\u043b\u0435\u043d\u043d\u0435\u0435|langsamer|mais lent|m\u00e1s lent"
+    "|plus lent)[^.\\r\\n]{0,30}cpu"
+    "|(?:\u043c\u0435\u0434\u043b\u0435\u043d\u043d\u0435\u0435|langsamer|mais lent.|m\u00e1s lent."
+    "|plus lent.)[^.\\r\\n]{0,40}\\bcpu"
+    "|gpu(?:\u6bd4|\u4e0d\u5982|\u8fd8\u6ca1|\u548c|\u4e0e|\u3088\u308a|\ubcf4\ub2e4).{0,4}cpu.{0,16}(?:\u6162"
+    "|\u5feb|\u5dee\u4e0d\u591a|\u76f8\u5dee\u4e0d|\u4e00\u6837|\u901f\u3044|\ube60\ub974|\ube68\ub77c)"
+    "|gpu\u6bd4cpu.{0,6}\u6162|cpu\u6bd4gpu.{0,6}\u5feb"
 )
 _NOT = r"\b(?:not|no|never|isn't|than before)\b[^.\r\n]{0,20}(?:slower|longer)|should (?:not )?be|if (?:the|your) "
 _MORE_GPUS = (
@@ -48,42 +66,74 @@ _FEW_AND_MANY = (
     + r"[^\r\n]{0,120}?\b(?:both|two|[2-9]|three|four|all)(?: the)?[ -]gpus\b[^\d\r\n]{0,40}"
     r"(?P<all>\d{1,6}(?:\.\d{1,3})?) ?" + _UNIT.format("many")
 )  # fmt: skip
-_SLOW = r"\b(?:slow(?:er|ly)?|too long|so long|very long|long time|bottleneck\w{0,3}|speed (?:it |this )?up|hours)\b"
-_LOG = (".cc:", "warning", "callback", "policy", "userwarning", "slow compared", "slow_op", "compile?")
-_IDLE = (
-    r"\bgpu(?:[ -]util\w{0,8}| usage| load)\b[^.\d\r\n]{0,24}\b(?:low|zero|nothing)\b|\blow (?:volatile )?gpu"
-    r"[ -](?:util\w{0,8}|usage|load)|\bgpu (?:is |sits |stays )?(?:mostly |nearly |almost )?(?:always )?idle"
-    r"|\b(?:util\w{0,8}|usage|load)(?: rate)? of (?:the |my )?gpu\b[^.\d\r\n]{0,24}\b(?:low|zero|nothing)\b"
-    "|gpu ?(?:\u5229\u7528|\u4f7f\u7528|\u5360\u7528)\u7387"
-    "(?:[^\\d\\r\\n]{0,6}1?[0-9](?![0-9])|[^\\d\\r\\n]{0,4}\u4f4e)"
+_SLOW = (
+    r"\b(?:slow(?:er|ly)?|too long|so long|very long|long time|bottleneck\w{0,3}|speed (?:it |this )?up|hours)\b"
+    "|[\u6162]|\u9045[\u3044\u304f]|\ub290[\ub9ac\ub824]|\u043c\u0435\u0434\u043b\u0435\u043d\u043d"
+    "|\u0434\u043e\u043b\u0433\u043e"
+    r"|\blent[aoe]?s?\b|\bdemora|\btarda|\blangsam"
 )
+# What software prints; a person who writes of callbacks may mean more than a warning.
+_PRINTED = (".cc:", "warning:", "slow compared", "slow_op", "compile?", "triggered tf.function", "error:")
+_LOG = (".cc:", "warning", "callback", "policy", "userwarning", "slow compared", "slow_op", "compile?")
 _DISK = (
     r"\b(?:nfs|cifs|sshfs|iowait)\b|\bnetwork (?:drive|share|storage|disk|mount)|\bexternal (?:usb )?(?:hard )?(?:"
-    r"drive|disk|hdd)\b|\b(?:hdd|spinning disk|slow disk)\b|drive\.mount\(|\bon (?:my )?google drive\b"
+    r"drive|disk|hdd)\b|\b(?:hdd|spinning disk|slow disk)\b|drive\.mount\(|\b(?:on|from|in) (?:the |my "
+    r"|a )?(?:mounted )?(?:google ?drive|g ?drive)\b"
+    r"|\bgoogle drive (?:folder|file|director|mount)"
 )
 _PYTHON_INPUT = (
     r"py_function\(|numpy_function\(|\bpy_func\(|class \w{1,60}\([\w.]{0,40}(?:Sequence|PyDataset)\)|\.fit_generator\("
-    r"|\.from_generator\(|ImageDataGenerator\(|\bdef \w{0,40}generator\w{0,20}\(|\bpython generator\b"
+    r"|\.from_generator\(|ImageDataGenerator\(|\bdef \w{0,40}generator\w{0,20}\(|\bpython generator\b|\b(?:data"
+    r"|custom|image|batch|keras) ?generators?\b"
+    r"|\bfit_generator\b|\btf\.(?:py|numpy)_function\b|\bflow_from_d\w{6,10}\b|\bflow from (?:directory|dataframe)\b"
 )
 _AUGMENTATION = r"\b[A-Za-z]\.Compose\(\[|\biaa\.Sequential\("
 
 
 # Patterns are compiled when they are first needed: a word of them has to stand on the line.
-_SLOW_WORDS = ("slow", "long", "bottleneck", "speed", "hours")
-_TRAINING = ("train", "epoch", "fit(", "fit_generator", "keras")
+_SLOW_WORDS = (
+    *("slow", "long", "bottleneck", "speed", "hours"),
+    *(
+        "\u6162",
+        "\u9045\u3044",
+        "\u9045\u304f",
+        "\ub290\ub9ac",
+        "\ub290\ub824",
+        "\u043c\u0435\u0434\u043b\u0435\u043d\u043d",
+    ),
+    *("\u0434\u043e\u043b\u0433\u043e", "lent", "demora", "tarda", "langsam"),
+)
+# In English; Chinese and Japanese, Korean, Russian, German; Portuguese, Spanish and French.
+_TRAINING = (
+    *("train", "epoch", "fit(", "fit_generator", "keras"),
+    *("\u8bad\u7ec3", "\u8a13\u7df4", "\u5b66\u7fd2", "\ud559\uc2b5", "\u043e\u0431\u0443\u0447", "trainier"),
+    *("trein", "entren", "entra\u00een"),
+)
 _NO_TRAINING = ("no train", "not train", "before train", "without train", "after train")
-_COMPARING = ("slow", "fast", "quick", "long", "boost", "speed", "same", "improve", "benefit", "gain", " time")
+_COMPARING = (
+    "slow",
+    "fast",
+    "quick",
+    "long",
+    "boost",
+    "speed",
+    "same",
+    "improve",
+    "benefit",
+    "gain",
+    " time",
+    "perform",
+)
 _TIMES = (" s", *(f"{digit}s" for digit in range(10)), "sec", "min", "hour", "0h", "ms ")
-_IDLE_WORDS = ("low", "zero", "nothing", "idle", "\u7387")
 _MEMORY_WORDS = (" all ", "whole", "entire", "100%", "100 %", " of ")
 _DISK_WORDS = ("nfs", "cifs", "sshfs", "iowait", "network ", "external ", "hdd", "disk", "drive.mount", "google drive")
-_INPUT_WORDS = ("py_func", "numpy_function", "Sequence)", "PyDataset)", "generator", "ImageDataGenerator")
+_INPUT_WORDS = ("py_func", "numpy_function", "Sequence)", "PyDataset)", "generator", "ImageDataGenerator", "flow")
 
 
 _MEMORY = (
-    r"\b(?:tak|us|eat|occup|consum|allocat|hog|fill|reserv|grab)\w{0,4}\b[^.\r\n]{0,40}?"
-    r"(?:\b(?:all|whole|entire)\b|\b100 ?%|\b"
-    r"\d[\d.]{0,4} ?gi?b (?:out )?of\b)[^.\r\n]{0,30}?\b(?:gpu(?:.?s)? )?(?:memory|v?ram|gi?b|gpu)\b"
+    r"\b(?:tak|us|eat|occup|consum|allocat|hog|fill|reserv|grab)\w{0,4}\b(?:(?!\bcpu)[^.\r\n]){0,40}?"
+    r"(?:\b(?:all|whole|entire)\b|\b100 ?% of\b|\b"
+    r"\d[\d.]{0,4} ?gi?b (?:out )?of\b)(?:(?!\bcpu)[^.\r\n]){0,30}?\b(?:gpu(?:.?s)? )?(?:memory|v?ram|gi?b|gpu)\b"
 )
 
 
@@ -94,6 +144,7 @@ class Reader:
         self._told: set[str] = set()
         self._times: dict[str, float] = {}
         self._loop = 0
+        self._calls: dict[str, list[float]] = {}
 
     def line(self, text: str, at: str, seen: Seen) -> None:
         """Take a line."""
@@ -111,13 +162,15 @@ class Reader:
             return
         yield from self._program(text)
         low = text.casefold()
+        if any(word in low for word in _CALL_WORDS) and (match := compiled(_CALL).match(low.strip())):
+            yield from self._call(match["label"], float(match["value"]) * _seconds(match["unit"] or "s"))
+        if not any(word in low for word in _PRINTED):
+            yield from said_in(low)
         if any(word in low for word in _LOG):
             return
         if any(word in low for word in _TRAINING) and not any(word in low for word in _NO_TRAINING):
             seen.hint("training-said", at)
         yield from self._speed(low)
-        if "gpu" in low and any(word in low for word in _IDLE_WORDS) and compiled(_IDLE).search(low):
-            yield "said-gpu-idle"
         if (
             any(word in low for word in _MEMORY_WORDS)
             and ("gpu" in low or "tensorflow" in low)
@@ -126,6 +179,14 @@ class Reader:
             yield "said-memory-taken"
         if any(word in low for word in _DISK_WORDS) and compiled(_DISK).search(low):
             yield "slow-storage"
+
+    def _call(self, label: str, seconds: float) -> Iterator[str]:
+        """Take the time of one of several calls, which a program prints under the same words."""
+        times = self._calls.setdefault(label, []) if len(self._calls) < MOST_LABELS else []
+        if len(times) < ENOUGH_CALLS:
+            times.append(seconds)
+            if len(times) == ENOUGH_CALLS and times[0] >= max(1.0, FIRST_FACTOR * max(times[1:])):
+                yield "first-call-slow"
 
     def _speed(self, low: str) -> Iterator[str]:
         """Take comparisons of devices, and complaints."""

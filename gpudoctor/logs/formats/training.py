@@ -42,18 +42,50 @@ _TQDM = (
     r"(?<![\d/])(?P<done>\d{1,9})/(?P<all>\d{1,9}) \[[\d:]{4,12}<[\d:?]{1,12}, {1,3}"
     r"(?P<value>\d{1,6}(?:\.\d{1,3})?)s/it"
 )
-_CARD = r"(?:gpus?|rtx \d{4}(?: ?ti)?|gtx ?\d{3,4}(?: ?ti)?|tesla \w{2,4}|titan \w{1,3})"
+_CARD = (
+    r"(?:gpus?|rtx \d{4}(?: ?ti)?|gtx ?\d{3,4}(?: ?ti)?|tesla \w{2,4}|titan \w{1,3}|grafikkarte|\u663e\u5361"
+    r"|\u9854\u5361"
+    r"|\u0432\u0438\u0434\u0435\u043e\u043a\u0430\u0440\u0442.{0,2}|placa de v.deo|tarjeta gr.fica|carte graphique"
+    r"|\uadf8\ub798\ud53d\uce74\ub4dc)"
+)
 _SAID_LOAD = (
-    r"(?i:\b" + _CARD + r"\b(?: \([^)\r\n]{1,40}\))?"
-    r"(?!(?:(?!%)[^\r\n]){0,60}?(?:mem|ram\b|faster|slower|temp|fan|power))"
-    r"[^\d%\r\n]{0,60}(?P<after>\d{1,3})(?:\.\d{1,2})?(?:\s?[-~\u2013]\s?\d{1,3})?\s?%(?! ?(?:slow|fast|more|less|off|"
-    r"gain|improv|of (?:the |my |its )?(?:gpu )?(?:v?ram|mem)))"
+    r"(?i:(?<![A-Za-z])" + _CARD + r"(?![A-Za-z])(?: \([^)\r\n]{1,40}\))?"
+    r"(?!(?:(?!%)[^\r\n]){0,60}?(?:mem|ram\b|faster|slower|temp|fan|power|cpu|spike|peak|up to|at most|accura|loss))"
+    r"[^\d%\r\n]{0,60}(?P<after>\d{1,3})(?:\.\d{1,2})?(?:\s?(?:[-~\u2013\uff5e]|-{0,2}>|to|\u5230"
+    r"|\u81f3)\s?\d{1,3})?\s?[%\uff05]"
+    r"(?! ?(?:slow|fast|more|less|off|gain|improv|of (?:the |my |its )?(?:gpu )?(?:v?ram|mem)))"
+    r"(?!\+? of (?:the |its |my )?(?:\w{1,12} )?time (?:at|idle|doing|waiting|it is|on ))"
     r"|(?P<before>\d{1,3})(?:\.\d{1,2})?\s?% (?:of (?:the|my|its) )?(?:gpu|graphical processor|graphics card)\b(?![- ]?"
     r"(?:v?ram|mem)))"
 )
 _GPUS = r"(?i:number of (?:devices|replicas)|num_gpus|replicas in sync)\s?[:=] ?(\d{1,3})"
-_BATCH = r"(?i:(?<!\w)batch[_ ]?size)[\"']?\s{0,2}(?:=|:|of|is)\s{0,2}(?P<size>\d{1,7})(?!\d)"
-_CARD_WORDS = ("GPU", "gpu", "Gpu", "RTX", "GTX", "Tesla", "graphic", "TITAN", "Titan")
+_BATCH = (
+    r"(?i:(?<!\w)batch[_ -]?sizes?)[\"'`]?\s{0,2}(?:=|:|of|is|to|was|at|(?<=[`e]) )\s{0,2}(?P<size>\d{1,7})(?!\d"
+    r"|\.\d|%)"
+)
+_CARD_WORDS = (
+    *(
+        "GPU",
+        "gpu",
+        "Gpu",
+        "RTX",
+        "GTX",
+        "Tesla",
+        "graphic",
+        "TITAN",
+        "Titan",
+        "rafikkarte",
+        "\u663e\u5361",
+        "\u9854\u5361",
+    ),
+    *(
+        "\u0438\u0434\u0435\u043e\u043a\u0430\u0440\u0442",
+        "laca de v",
+        "arjeta gr",
+        "carte gr",
+        "\uadf8\ub798\ud53d\uce74\ub4dc",
+    ),
+)
 _HOW_MANY = (
     r"(?i:(?:\W{0,6})(?:with |on |using )?(?P<count>\d|one|single|two|four|both)(?: x)?[ -]?gpus?\b"
     r"[^%|\d]{0,40})\Z"
@@ -105,7 +137,11 @@ class Reader:
             seen.hint("training", at)
         else:
             self._own(text, at, seen)
-        if "%" in text and any(word in text for word in _CARD_WORDS) and (match := compiled(_SAID_LOAD).search(text)):
+        if (
+            ("%" in text or "\uff05" in text)
+            and any(word in text for word in _CARD_WORDS)
+            and (match := compiled(_SAID_LOAD).search(text))
+        ):
             load = int(match["after"] or match["before"])
             if load <= 100 and "|" not in text:  # noqa: PLR2004 (per cent)
                 seen.sample("gpu-load", float(load))

@@ -287,6 +287,25 @@ ROWS = (
         example="Stalled ranks: 1: [DistributedAdam_Allreduce/HorovodAllreduce_grads_0]",
     ),
     Message(
+        "collective-too-late",
+        _K.USAGE,
+        ("Collective ops must be configured at program startup", "Collective ops are already configured"),
+        "",
+        "The strategy for several workers was made after other parts of TensorFlow had been used.",
+        "eager/context.py",
+        example="RuntimeError: Collective ops must be configured at program startup",
+    ),
+    Message(
+        "grpc-server-started",
+        _K.HARMLESS,
+        ("Started server with target: grpc://",),
+        "",
+        "A worker of a cluster has started and waits for the others.",
+        "grpc_server_lib.cc",
+        example="I tensorflow/core/distributed_runtime/rpc/grpc_server_lib.cc:390] Started server with target: "
+        "grpc://10.0.0.4:2222",
+    ),
+    Message(
         "horovod-without-nccl",
         _K.USAGE,
         ("Horovod has not been built with NCCL", "NCCL is not available", "Horovod not built with NCCL"),

@@ -1,4 +1,4 @@
-"""What gpudoctor.logs.formats.said makes of sentences and of lines of programs: no fixed text announces them."""
+"""What gpudoctor.logs.sentences and gpudoctor.logs.formats.said make of lines: no fixed text announces them."""
 
 from __future__ import annotations
 
@@ -43,6 +43,97 @@ SENTENCES = tuple(
             "Somebody says that the memory of the GPU is taken whole.",
             "a person",
             "TensorFlow takes all the GPU memory",
+        ),
+        (
+            "said-eager-slower",
+            _K.SLOW,
+            "Somebody says that the training is slower with eager execution than without.",
+            "a person",
+            "with eager execution it is five times slower",
+        ),
+        (
+            "said-first-slow",
+            _K.SLOW,
+            "Somebody says that the first run of a model takes much longer than the later ones.",
+            "a person",
+            "the first image takes 3 minutes, the others a second",
+        ),
+        (
+            "first-call-slow",
+            _K.SLOW,
+            "Of the times of several calls the first is much longer than the others.",
+            "the program",
+            "time taken: 6.4121\ntime taken: 0.0391\ntime taken: 0.0388\ntime taken: 0.0402",
+        ),
+        (
+            "said-retracing",
+            _K.SLOW,
+            "Somebody says that a function is traced again and again.",
+            "a person",
+            "a new graph is made for every batch",
+        ),
+        (
+            "said-logging-slow",
+            _K.SLOW,
+            "Somebody says that callbacks, summaries or checkpoints slow the training down.",
+            "a person",
+            "writing the summaries is slow",
+        ),
+        (
+            "said-throttled",
+            _K.SLOW,
+            "Somebody says that heat slows the GPU down.",
+            "a person",
+            "the gpu overheats after an hour",
+        ),
+        (
+            "said-reading-slow",
+            _K.SLOW,
+            "Somebody says that reading the data is slow.",
+            "a person",
+            "loading the images takes too long",
+        ),
+        (
+            "said-augmentation-slow",
+            _K.SLOW,
+            "Somebody says that augmentation, or another preparation of the data, is slow or runs on the processor.",
+            "a person",
+            "the augmentation is the bottleneck",
+        ),
+        (
+            "said-larger-batch",
+            _K.SLOW,
+            "Somebody says that larger batches make the training faster, or suspects that batches are too small.",
+            "a person",
+            "with a larger batch size it is faster",
+        ),
+        (
+            "said-weak-gpu",
+            _K.HARMLESS,
+            "Somebody says that the graphics card is old or weak.",
+            "a person",
+            "my graphics card is quite old",
+        ),
+        (
+            "said-nan",
+            _K.USAGE,
+            "Somebody says that the loss, or what the model gives, is not a number.",
+            "a person",
+            "after some steps the loss is nan",
+        ),
+        (
+            "said-hangs",
+            _K.OPERATION_FAILED,
+            "Somebody says that the program hangs.",
+            "a person",
+            "it hangs there",
+        ),
+        (
+            "said-distributed",
+            _K.HARMLESS,
+            "Somebody writes of a training with several workers.",
+            "a person",
+            "I use MultiWorkerMirroredStrategy",
         ),
         (
             "gradient-tape",

@@ -112,9 +112,19 @@ ROWS = (
             "AUTO_MIXED_PRECISION",
             "enable_mixed_precision_graph_rewrite",
             "auto_mixed_precision",
+            "dtype=tf.float16",
+            "dtype='float16'",
+            'dtype="float16"',
+            "ixed precision",
+            "ixed-precision",
+            "alf precision",
+            "float16 training",
+            "training in float16",
         ),
         r"Mixed precision compatibility check \(mixed_\w{1,12}\): (?P<check>OK|WARNING)|(?P<policy>mixed_float16)"
         r"|set_floatx\([\"'](?P<floatx>float16)|AUTO_MIXED_PRECISION[\w\"'\]]{0,20}\s?=\s?[\"']?1"
+        r"|dtype=(?:tf\.|[\"'])(?P<layer>float16)|(?:[Mm]ixed[- ]|[Hh]alf )precision|float16 training"
+        r"|training in float16"
         r"|enable_mixed_precision_graph_rewrite|(?<!\w)auto_mixed_precision(?:\.cc|[\"']?\s?[:=]\s?True)",
         "The model computes with 16 bits.",
         "device_compatibility_check.py, the program",

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from gpudoctor.facts.model import Facts
+from gpudoctor.facts.model import Facts, LogEvent
 from gpudoctor.findings import Applicability, Confidence, Remedy, Severity
 from gpudoctor.rules.python._state import events, seen
 from gpudoctor.rules.registry import Draft, Rule, rule
@@ -18,6 +18,16 @@ SHOW_NCCL = Remedy(
     summary="Let NCCL say what it tries, and look at the lines with WARN.",
     commands=("export NCCL_DEBUG=INFO",),
     applicability=Applicability.SAFE,
+)
+FIRST = Remedy(
+    summary="Set TF_CONFIG and make the strategy (tf.distribute.MultiWorkerMirroredStrategy) right after the imports, "
+    "before any tensor, dataset, model or list of devices.",
+    applicability=Applicability.MANUAL,
+)
+REACH = Remedy(
+    summary="Start all workers; each waits for the others. From each host try the addresses and ports of TF_CONFIG, or "
+    "of the host list, with firewalls and network cards in mind (NCCL_SOCKET_IFNAME chooses one).",
+    applicability=Applicability.MANUAL,
 )
 RESTART = Remedy(
     summary="Look into the log of the worker that is gone: its own error comes first. Then start all workers again, "
@@ -32,6 +42,10 @@ RESTART = Remedy(
     variants={
         "worker": "a worker of the distributed training is gone, or did not answer in time",
         "cluster": "the workers of the cluster do not reach each other",
+        "late": "the strategy for several workers was made too late: it has to come before everything else of "
+        "TensorFlow in the program",
+        "hangs": "a training with several workers is said to hang: as a rule they wait for a worker that they do not "
+        "reach, or that has not started",
         "config": "TF_CONFIG is set and cannot be used: {why}; a distributed strategy fails at its start",
     },
 )
@@ -58,8 +72,29 @@ def nccl_or_distributed_failure(self: Rule, facts: Facts) -> Iterator[Draft]:
         yield self.finding(seen(gone), variant="worker", remedies=(RESTART,))
     elif apart:
         yield self.finding(seen(apart), variant="cluster", confidence=Confidence.LIKELY, remedies=(RESTART,))
-    if nccl or gone or apart or warned:
-        return
+    elif late := events(facts, "collective-too-late"):
+        yield self.finding(seen(late), variant="late", remedies=(FIRST,))
+    elif not nccl and not warned and (hangs := _hangs(facts)):
+        yield self.finding(
+            seen(hangs),
+            variant="hangs",
+            severity=Severity.WARNING,
+            confidence=Confidence.POSSIBLE,
+            remedies=(REACH, SHOW_NCCL),
+        )
+    elif not nccl and not warned:
+        yield from _config(self, facts)
+
+
+def _hangs(facts: Facts) -> tuple[LogEvent, ...]:
+    """Return the words in which somebody says that a training with several workers hangs."""
+    hangs = events(facts, "said-hangs")
+    several = events(facts, "said-distributed", "grpc-server-started", "horovod-versions")
+    return (*hangs[:1], *several[:1]) if hangs and several else ()
+
+
+def _config(self: Rule, facts: Facts) -> Iterator[Draft]:
+    """Look at the variable with the cluster."""
     config = facts.python.environment.require().get(VARIABLE)
     why = _fault(config) if config and len(config) < LONGEST else None
     if why is not None:

@@ -26,6 +26,10 @@ MEASURE = Remedy(
     applicability=Applicability.SAFE,
 )
 CAUSES = ("cpu-augmentation-bound", "python-generator-bound", "disk-io-bound", "input-pipeline-bound")
+AUGMENTING = ("random-layers-slow", "augmentation-arguments", "said-augmentation-slow")
+GENERATING = ("python-generator", "generator-processes")
+# What somebody says to be the reason explains an idle GPU, and slow steps, by itself.
+REASONS_SAID = ("said-eager-slower", "said-retracing", "said-logging-slow", "said-throttled", "said-first-slow")
 
 
 def said(facts: Facts, *messages: str) -> tuple[LogEvent, ...]:
@@ -44,31 +48,39 @@ def said(facts: Facts, *messages: str) -> tuple[LogEvent, ...]:
     return () if events(facts, *fatal) and not devices else told
 
 
+def complains(facts: Facts) -> bool:
+    """Whether somebody says that a training is slow, or that the GPU does little."""
+    load = facts.training.gpu_utilization_percent.get()
+    slow = events(facts, "said-slow", "said-gpu-slower", "said-gpu-idle")
+    return bool(slow) or (load is not None and load < IDLE_PERCENT)
+
+
 def runs_eagerly(facts: Facts) -> tuple[LogEvent, ...]:
     """Return what shows a training loop of one's own that is no graph, and is slow."""
     told = said(facts, "gradient-tape")
-    load = facts.training.gpu_utilization_percent.get()
-    slow = events(facts, "said-slow", "said-gpu-slower", "said-gpu-idle") or (load is not None and load < IDLE_PERCENT)
-    return told if told and slow and not events(facts, "tf-function") else ()
+    return told if told and complains(facts) and not events(facts, "tf-function", "said-retracing") else ()
 
 
 def waits_in_text(found: Rule, facts: Facts, *remedies: Remedy) -> Iterator[Draft]:
     """Yield the finding of the rule that is to blame where a text shows that the GPU waits for data."""
     if isinstance(facts.training.limit, Known):
         return  # it was measured
-    evidence = () if _small_steps(facts) else _waiting(facts)
+    evidence = () if _explained(facts) else _waiting(facts)
     named = {
-        "cpu-augmentation-bound": events(facts, "random-layers-slow", "augmentation-arguments"),
-        "python-generator-bound": events(facts, "python-generator", "generator-processes"),
+        "cpu-augmentation-bound": events(facts, *AUGMENTING),
+        "python-generator-bound": events(facts, *GENERATING),
         "disk-io-bound": events(facts, "slow-storage"),
     }
     alone = events(facts, "random-layers-slow")
+    reading = () if _explained(facts) else said(facts, "said-reading-slow")
     if not evidence and named["disk-io-bound"] and _fetched_once(facts):
         evidence, named = FIRST_EPOCH, {"disk-io-bound": named["disk-io-bound"]}
     elif not evidence and named["disk-io-bound"] and _reads_slowly(facts):
         evidence, named = ("training.step_seconds",), {"disk-io-bound": named["disk-io-bound"]}
+    elif reading and named["disk-io-bound"]:
+        evidence, named = (*evidence, *seen(reading)), {"disk-io-bound": named["disk-io-bound"]}
     elif not evidence:
-        evidence = _said_to_wait(facts, any(named.values()))
+        evidence = _said_to_wait(facts, any(named.values())) or (seen(reading) if complains(facts) else ())
     if not evidence and not alone:
         return
     blamed = next((cause for cause in CAUSES if named.get(cause)), "input-pipeline-bound")
@@ -78,24 +90,34 @@ def waits_in_text(found: Rule, facts: Facts, *remedies: Remedy) -> Iterator[Draf
         return
     yield found.finding(
         (*evidence, *seen(named.get(blamed, ()))),
-        variant="text",
+        variant=_wording(found, facts),
         confidence=Confidence.LIKELY,
         remedies=(*remedies, MEASURE),
     )
 
 
-def _small_steps(facts: Facts) -> bool:
-    """Whether what keeps a GPU idle is that its steps are small: other rules tell that."""
+def _wording(found: Rule, facts: Facts) -> str:
+    """Return the wording: without the time of a step nothing tells that steps are long."""
+    if "said" not in found.variants or facts.training.step_seconds.get() is not None or _profiled(facts):
+        return "text"
+    idle = _waiting(facts) or said(facts, "said-gpu-idle")
+    return "said" if idle else "reading"
+
+
+def _explained(facts: Facts) -> bool:
+    """Whether what keeps a GPU idle is something else than data, which other rules tell."""
     if events(facts, "profile-input-bound"):
         return False
-    lonely = events(facts, "predict-in-loop", "said-gpu-slower")
-    data = events(facts, "python-generator", "augmentation-arguments", "slow-storage", "random-layers-slow")
+    if said(facts, *REASONS_SAID):
+        return True
+    lonely = events(facts, "predict-in-loop", "said-gpu-slower", "said-larger-batch")
+    data = events(facts, *AUGMENTING, *GENERATING, "slow-storage")
     return bool(events(facts, "recurrent-layer") or runs_eagerly(facts) or (lonely and not data))
 
 
 def _said_to_wait(facts: Facts, named: bool) -> tuple[Evidence, ...]:
     """Return the words in which somebody says that the GPU is idle in training, or that training is slow."""
-    if _small_steps(facts) or facts.training.gpu_utilization_percent.get() is not None:
+    if _explained(facts) or facts.training.gpu_utilization_percent.get() is not None:
         return ()
     idle = said(facts, "said-gpu-idle")
     if idle:
@@ -114,14 +136,21 @@ def _reads_slowly(facts: Facts) -> bool:
     return step >= (SLOW_STEP_SECONDS if said(facts, "said-slow") else READ_STEP_SECONDS)
 
 
-def _waiting(facts: Facts) -> tuple[str | Evidence, ...]:
-    """Return what shows that the model waits for data; nothing where it does not."""
-    training = facts.training
+def _profiled(facts: Facts) -> tuple[LogEvent, ...]:
+    """Return the word of the profiler that the model waits for data."""
     for event in events(facts, "profile-input-bound"):
         share = event.parameters.get("share") or event.parameters.get("waiting") or ""
         degree = event.parameters.get("degree", "").lower()
         if degree in ("highly", "moderately") or (share and degree != "not" and float(share) >= WAITING_PERCENT):
-            return seen((event,))
+            return (event,)
+    return ()
+
+
+def _waiting(facts: Facts) -> tuple[str | Evidence, ...]:
+    """Return what shows that the model waits for data; nothing where it does not."""
+    training = facts.training
+    if profiled := _profiled(facts):
+        return seen(profiled)
     load, step = training.gpu_utilization_percent.get(), training.step_seconds.get()
     if load is None or load >= IDLE_PERCENT or (step is not None and step < LONG_STEP_SECONDS):
         return ()

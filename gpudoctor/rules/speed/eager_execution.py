@@ -8,7 +8,7 @@ from gpudoctor.facts.model import Facts
 from gpudoctor.findings import Capability, Confidence, Remedy, Severity
 from gpudoctor.rules.python._state import events, seen
 from gpudoctor.rules.registry import Draft, Rule, rule
-from gpudoctor.rules.speed._told import runs_eagerly
+from gpudoctor.rules.speed._told import runs_eagerly, said
 
 AS_GRAPH = Remedy(
     summary="Take run_eagerly=True and tf.config.run_functions_eagerly(True) out once the fault is found, and put "
@@ -23,6 +23,7 @@ AS_GRAPH = Remedy(
     variants={
         "loop": "the training loop is one's own, and nothing shows a tf.function around its step: it runs operation by "
         "operation (eagerly), and slowly",
+        "said": "the training is said to be slower with eager execution than without",
     },
 )
 def eager_execution(self: Rule, facts: Facts) -> Iterator[Draft]:
@@ -32,7 +33,9 @@ def eager_execution(self: Rule, facts: Facts) -> Iterator[Draft]:
     How to fix: leave run_eagerly off, and decorate the step of an own loop with @tf.function.
     """
     told = events(facts, "eager-on")
-    if not told and (loop := runs_eagerly(facts)):
+    if not told and (words := said(facts, "said-eager-slower")):
+        yield self.finding(seen(words), variant="said", confidence=Confidence.LIKELY, remedies=(AS_GRAPH,))
+    elif not told and (loop := runs_eagerly(facts)):
         yield self.finding(seen(loop), variant="loop", confidence=Confidence.POSSIBLE, remedies=(AS_GRAPH,))
     elif not told:
         facts.tensorflow.events.require()

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpudoctor.facts.model import Facts
-from gpudoctor.findings import Capability, Remedy, Severity
+from gpudoctor.findings import Capability, Confidence, Remedy, Severity
 from gpudoctor.rules.python._state import events, seen
 from gpudoctor.rules.registry import Draft, Rule, rule
+from gpudoctor.rules.speed._told import said
 
 # A callback that takes a small part of a step does no harm, though Keras warns of it.
 WORTH = 0.1
@@ -21,7 +22,10 @@ LESS_OFTEN = Remedy(
     Severity.WARNING,
     breaks=Capability.SPEED,
     message="callbacks slow the training down: {method} takes {callback} s in each step of {batch} s",
-    variants={"unnumbered": "callbacks slow the training down: {method} takes as long as a step, or longer"},
+    variants={
+        "unnumbered": "callbacks slow the training down: {method} takes as long as a step, or longer",
+        "said": "callbacks, summaries or checkpoints are said to slow the training down",
+    },
 )
 def excessive_callbacks_or_logging(self: Rule, facts: Facts) -> Iterator[Draft]:
     """Callbacks, or logging, take a good part of each step.
@@ -30,6 +34,9 @@ def excessive_callbacks_or_logging(self: Rule, facts: Facts) -> Iterator[Draft]:
     How to fix: do it once an epoch, or every hundred steps.
     """
     told = events(facts, "callback-slow")
+    if not told and (words := said(facts, "said-logging-slow")):
+        yield self.finding(seen(words), variant="said", confidence=Confidence.LIKELY, remedies=(LESS_OFTEN,))
+        return
     if not told:
         facts.tensorflow.events.require()
         return

@@ -8,6 +8,7 @@ from gpudoctor.facts.model import Facts, Known, LogEvent
 from gpudoctor.findings import Confidence, Severity
 from gpudoctor.rules.python._state import events, seen
 from gpudoctor.rules.registry import Draft, Rule, rule
+from gpudoctor.rules.speed._told import said
 from gpudoctor.rules.speed._training import measured
 
 # Shorter waits need no explanation.
@@ -23,6 +24,8 @@ MANY_STEPS = 20
         "shown": "the first step took {first} s, each later one {later} s: what the progress bar says after the first "
         "step is no measure of the training",
         "xla": "XLA took {first} s to compile a part of the program; it does so once, at the first step",
+        "said": "the first run of the model takes much longer than later ones: tracing, loading and choosing "
+        "kernels happen once",
         "epoch": "the first epoch took {first} s, each later one {later} s: compiling and filling caches happen once",
     },
 )
@@ -72,6 +75,10 @@ def _shown_first(self: Rule, facts: Facts) -> Iterator[Draft]:
             confidence=Confidence.LIKELY,
             first=round(compiled),
         )
+        return
+    words = said(facts, "said-first-slow", "first-call-slow")
+    if words and training.later_epoch_seconds.get() is None:
+        yield self.finding(seen(words), variant="said", severity=Severity.WARNING, confidence=Confidence.POSSIBLE)
         return
     first, later = training.first_step_seconds.get(), training.step_seconds.get()
     if first is not None and later and first >= 1 and first >= SHOWN_FACTOR * later:

@@ -16,7 +16,11 @@ from gpudoctor.rules.speed._training import CACHE, USE_TF_DATA, waits
     breaks=Capability.SPEED,
     message="the training waits for data: the input alone gives {input} images/s, the model alone could take "
     "{compute}; without the wait it would be {gain} times as fast",
-    variants={"text": "the GPU waits most of the time while steps are long: the training waits for data"},
+    variants={
+        "text": "the GPU waits most of the time while steps are long: the training waits for data",
+        "reading": "reading the data is said to be slow: then the training waits for it",
+        "said": "the GPU has little to do while it trains: most often that is so because it waits for data",
+    },
 )
 def input_pipeline_bound(self: Rule, facts: Facts) -> Iterator[Draft]:
     """The model waits for data.

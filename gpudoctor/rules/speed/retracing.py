@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpudoctor.facts.model import Facts
-from gpudoctor.findings import Capability, Remedy, Severity
+from gpudoctor.findings import Capability, Confidence, Remedy, Severity
 from gpudoctor.rules.python._state import events, seen
 from gpudoctor.rules.registry import Draft, Rule, rule
+from gpudoctor.rules.speed._told import said
 
 SAME_SHAPES = Remedy(
     summary="Give the function tensors of the same shape and type: pad or bucket lengths, declare varying axes as None "
@@ -20,6 +21,7 @@ SAME_SHAPES = Remedy(
     Severity.WARNING,
     breaks=Capability.SPEED,
     message="a function is traced again and again: {count} of its last {calls} calls made a new graph",
+    variants={"said": "a function is said to be traced again and again: each trace makes a new graph"},
 )
 def retracing(self: Rule, facts: Facts) -> Iterator[Draft]:
     """A tf.function is traced again and again.
@@ -28,6 +30,9 @@ def retracing(self: Rule, facts: Facts) -> Iterator[Draft]:
     How to fix: call it with tensors of the same shape and type, and make it once, outside of loops.
     """
     told = events(facts, "retracing")
+    if not told and (words := said(facts, "said-retracing")):
+        yield self.finding(seen(words), variant="said", confidence=Confidence.LIKELY, remedies=(SAME_SHAPES,))
+        return
     if not told:
         facts.tensorflow.events.require()
         return

@@ -8,7 +8,7 @@ from gpudoctor.facts.model import Facts, Known
 from gpudoctor.findings import Capability, Confidence, Remedy, Severity
 from gpudoctor.rules.python._state import events, seen
 from gpudoctor.rules.registry import Draft, Rule, rule
-from gpudoctor.rules.speed._told import MEASURE, said
+from gpudoctor.rules.speed._told import MEASURE, REASONS_SAID, said
 from gpudoctor.rules.speed._training import LAUNCH_BOUND, limit
 from gpudoctor.rules.speed.small_batch import LARGE
 
@@ -125,7 +125,8 @@ def _in_text(self: Rule, facts: Facts) -> Iterator[Draft]:
 # What explains a slow training better, where the text shows it.
 OTHER_CAUSES = ("python-generator", "augmentation-arguments", "random-layers-slow", "slow-storage", "eager-on",
                 "retracing", "callback-slow", "gradient-tape", "strategy-devices", "said-more-gpus-slower",
-                "profile-input-bound")  # fmt: skip
+                "profile-input-bound", "said-weak-gpu", "said-larger-batch", "said-reading-slow",
+                "said-augmentation-slow", *REASONS_SAID)  # fmt: skip
 
 
 def _said(self: Rule, facts: Facts) -> Iterator[Draft]:
