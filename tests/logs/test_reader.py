@@ -12,6 +12,8 @@ from gpudoctor.facts.model import LogEvent
 from gpudoctor.logs import reader
 from gpudoctor.logs.messages import MESSAGES
 from gpudoctor.logs.reader import BLOCK_BYTES, HITS_PER_LINE, LogReader, read_log, read_text
+from gpudoctor.logs.seen import compiled
+from gpudoctor.logs.text import TextReader
 from tests.logs.test_messages import LINES
 
 SMALL_BLOCK = 4096
@@ -116,3 +118,20 @@ def test_parameters_are_clean() -> None:
     line = "Created device /device:GPU:0 with 1 MB memory:  -> device: 0, name: A\x1b[31m\u202eé"
     (event,) = read_text(f"{line}, pci bus id: 0000:01:00.0, compute capability: 8.6")
     assert event.parameters["gpu_name"] == "Aé"
+
+
+# Each pattern that is compiled for nothing takes as long as to read twenty lines.
+MOST_PATTERNS = 8
+
+
+def test_lines_that_no_format_knows_are_left_out_by_words_not_by_patterns() -> None:
+    lines = (
+        "2024-03-01 10:00:11.000123: I app/worker_3.cc:41] request id=381 status=OK latency=12ms queue depth 3",
+        "2022-10-10 10:00:00.000001: I tensorflow/core/platform/cpu_feature_guard.cc:193] This TensorFlow binary is",
+        "2022-10-10 10:00:00.000002: W tensorflow/stream_executor/platform/default/dso_loader.cc:64] Could not load",
+        "2022-10-10 10:00:00.000003: W tensorflow/core/common_runtime/gpu/gpu_device.cc:1850] Cannot dlopen some GPU",
+        "Skipping registering GPU devices...",
+    )
+    compiled.cache_clear()
+    TextReader().read(["\n".join(lines).encode()], "log.txt")
+    assert compiled.cache_info().currsize <= MOST_PATTERNS
