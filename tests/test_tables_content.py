@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import importlib.metadata
 import importlib.util
+import platform
+import sys
 from itertools import pairwise
 from pathlib import Path
 
@@ -24,6 +26,7 @@ from gpudoctor.compat.rows import (
     GpuCodeRow,
     Wheel,
 )
+from gpudoctor.facts.probes import libraries_symbols as symbols
 
 
 def test_a_newer_cuda_minor_release_never_needs_an_older_driver() -> None:
@@ -132,6 +135,29 @@ def test_the_row_of_the_installed_tensorflow_is_true() -> None:
         info["cudnn_version"],
     )
     assert list(row.capabilities) == info["cuda_compute_capabilities"]
+
+
+def test_what_the_installed_tensorflow_needs_of_the_system_is_in_the_table() -> None:
+    version, _ = _installed_build_info()
+    if compat.is_newer_than_tables(version) or sys.platform != "linux":
+        pytest.skip("no Linux wheel that the tables know")
+    spec = importlib.util.find_spec("tensorflow")
+    assert spec is not None and spec.origin is not None
+    found: list[str] = []
+    for path in Path(spec.origin).parent.rglob("*.so*"):
+        with path.open("rb") as file:
+            found += symbols.needed(lambda at, length, file=file: (file.seek(at), file.read(length))[1])  # type: ignore[misc]
+    assert symbols.newest(found) == compat.symbol_versions(version, f"linux-{platform.machine()}")
+
+
+def test_every_linux_wheel_of_the_table_has_a_row_for_what_it_needs() -> None:
+    for row in load(Wheel).rows:
+        stable = row.package == "tensorflow" and not Version(row.tensorflow).is_prerelease
+        if row.platform == "linux-x86_64" and row.kind == "full" and stable:
+            (libc, *_) = compat.symbol_versions(row.tensorflow, row.platform)
+            # A tag promises that an older C library will do; what the files need is then no newer, but for those of
+            # manylinux1, whose tag was not kept to.
+            assert Version(libc.removeprefix("GLIBC_")) <= Version(row.glibc) or row.glibc == "2.5", row.tensorflow
 
 
 def test_the_requirements_of_the_installed_tensorflow_are_true() -> None:

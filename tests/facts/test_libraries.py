@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import re
 import struct
 import subprocess
@@ -164,6 +165,22 @@ def test_versions_from_name_metadata_and_header(tmp_path: Path) -> None:
     # The header belongs to the files that are there; metadata may be that of another wheel for the same folder.
     assert machine.library("cudnn").version == Known("9.28.0", f"{SITE}/nvidia/cudnn/include/cudnn_version.h")
     assert machine.library("cudnn").cuda_major == 12
+
+
+@pytest.mark.parametrize("folder", ["lib64", "targets/x86_64-linux/lib"])
+def test_versions_of_a_toolkit_by_its_version_file(machine: Machine, folder: str) -> None:
+    content = {"cuda": {"version": "12.5.1"}, "libcublas": {"name": "cuBLAS", "version": "12.5.3.2"}}
+    machine.put("/opt/kit/version.json", json.dumps({**content, "cuda_cudart": {"version": "12.5.82"}, "libcufft": []}))
+    machine.put(f"/opt/kit/{folder}/libcublas.so.12")
+    machine.put(f"/opt/kit/{folder}/libcudart.so.12")
+    machine.put(f"/opt/kit/{folder}/libcurand.so.10.3.6.82")
+    machine.link(f"/opt/kit/{folder}/libcurand.so.10", "libcurand.so.10.3.6.82")
+    machine.put(f"/opt/kit/{folder}/libcufft.so.11")
+    machine.variables = {"LD_LIBRARY_PATH": f"/opt/kit/{folder}"}
+    assert machine.library("cublas").version == Known("12.5.3.2", "/opt/kit/version.json")
+    assert machine.library("cudart").version == Known("12.5.82", "/opt/kit/version.json")
+    assert machine.library("curand").version == Known("10.3.6.82", "libcurand.so.10.3.6.82")
+    assert isinstance(machine.library("cufft").version, Unknown)
 
 
 def test_two_wheels_in_one_folder_tell_no_cuda_version(tmp_path: Path) -> None:

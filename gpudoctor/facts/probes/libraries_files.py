@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import posixpath
 import re
@@ -23,6 +24,13 @@ SHARED_WHEELS = {"cudart": "cuda-runtime", "cublasLt": "cublas", "nvJitLink": "n
 HEADER = re.compile(r"#define CUDNN_(MAJOR|MINOR|PATCHLEVEL)\s+(\d+)")
 HEADER_FILES = ("cudnn_version.h", "cudnn_version_v9.h", "cudnn_version_v8.h")
 TOOLKIT = re.compile(r"/cuda-((\d+)\.\d+)/")
+# Names of the parts in a toolkit's version.json.
+PARTS = {
+    "cudart": "cuda_cudart",
+    "cupti": "cuda_cupti",
+    "cublasLt": "libcublas",
+    **{name: f"lib{name.lower()}" for name in ("cublas", "cufft", "curand", "cusolver", "cusparse", "nvJitLink")},
+}
 # These libraries carry the CUDA major version in their soname.
 TELLS_MAJOR = {"cudart": re.compile(r"libcudart\.so\.(\d+)"), "cublas": re.compile(r"libcublas\.so\.(\d+)")}
 CONDA_CUDNN = re.compile(r"cudnn-\d[\d.]*-(?:\w*_)?cuda_?(\d+)")
@@ -128,7 +136,7 @@ class Files:
         return Library(
             name=match["name"],
             soname=soname,
-            version=self._version(path, real, wheel),
+            version=self._version(path, real, match["name"], wheel),
             cuda_major=self._cuda_major(folder, match["name"], soname, wheel),
             path=path,
             origin=origin,
@@ -161,10 +169,12 @@ class Files:
             found = [p for p in found if p.version.split(".")[0] == number] or found
         return found[0] if len(found) == 1 else None
 
-    def _version(self, path: str, real: str, wheel: Package | None) -> Fact[str]:
+    def _version(self, path: str, real: str, name: str, wheel: Package | None) -> Fact[str]:
         numbers = NUMBERS.search(real)
         if numbers:
             return Known(numbers[1], posixpath.basename(real))
+        if name in PARTS and wheel is None and (told := self._of_toolkit(real, PARTS[name])) is not None:
+            return told
         toolkit = TOOLKIT.search(f"{posixpath.dirname(real)}/")
         if toolkit and "libcudart" in path:
             return Known(toolkit[1], "the name of its folder")
@@ -175,6 +185,18 @@ class Files:
         if wheel is not None and wheel.version:
             return Known(wheel.version, f"{wheel.name}'s metadata")
         return Unknown(f"nothing beside {path} tells its version")
+
+    def _of_toolkit(self, real: str, part: str) -> Known[str] | None:
+        """Return a version by the toolkit's version.json, at its root: above lib64 or targets/x86_64-linux/lib."""
+        root = posixpath.dirname(posixpath.dirname(real))
+        for folder in (root, posixpath.dirname(posixpath.dirname(root))):
+            try:
+                version = json.loads(self.text(f"{folder}/version.json") or "{}")[part]["version"]
+            except (ValueError, LookupError, TypeError, RecursionError):
+                continue
+            if isinstance(version, str) and version:
+                return Known(version, f"{folder}/version.json")
+        return None
 
     def _header(self, path: str) -> Known[str] | None:
         """Return cuDNN's version by its header: where two wheels share a folder, metadata may tell of the other."""
