@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gpudoctor.facts.host import Host
-from gpudoctor.facts.model import Absent, DeviceNode, DriverFacts, Known, Unknown
+from gpudoctor.facts.model import Absent, DeviceNode, DriverFacts, KernelModule, Known, Unknown
 from gpudoctor.facts.probes import driver_files
 
 RELEASE = "6.8.0-45-generic"
@@ -155,3 +155,39 @@ def test_lists_driver_libraries_once_each(tmp_path: Path) -> None:
     names = ("libcuda.so.1", "libcuda.so.535.183.01", "libnvidia-ml.so.1")
     expected = (*(f"/usr/lib64/{name}" for name in names), "/usr/lib/wsl/lib/libcuda.so")
     assert probe(tmp_path).library_files == Known(expected, "the usual library folders")
+
+
+def test_modules_for_other_kernels_and_who_made_them(tmp_path: Path) -> None:
+    put(tmp_path, "/proc/sys/kernel/osrelease", f"{RELEASE}\n")
+    put(tmp_path, f"/lib/modules/{RELEASE}/modules.dep", "kernel/fs/ext4.ko:\n")
+    put(tmp_path, f"/lib/modules/{RELEASE}/build/Makefile")
+    put(tmp_path, "/var/lib/dkms/nvidia/535.183.01/6.8.0-40-generic/x86_64/module/nvidia.ko.zst")
+    put(tmp_path, "/var/lib/dkms/nvidia/535.183.01/source/dkms.conf")
+    put(tmp_path, "/var/lib/dkms/nvidia/kernel-6.8.0-40-generic-x86_64/module")
+    put(tmp_path, "/var/lib/dkms/vboxhost/7.0/6.8.0-40-generic/x86_64/module/vboxdrv.ko")
+    put(tmp_path, "/lib/modules/6.8.0-40-generic/modules.dep", "updates/dkms/nvidia.ko.zst:\n")
+    put(tmp_path, "/lib/modules/6.5.0-27-generic/modules.dep", "kernel/nvidia-535/nvidia.ko: kernel/x.ko\n")
+    put(tmp_path, "/lib/modules/6.7.9-200.fc39.x86_64/modules.dep", "extra/nvidia/nvidia.ko.xz:\n")
+    put(tmp_path, "/lib/modules/6.2.0-39-generic/modules.dep", "kernel/fs/ext4.ko:\n")
+    facts = probe(tmp_path)
+    assert facts.kernel_headers.get() is True
+    assert facts.kernel_modules_built.require() == (
+        KernelModule(kernel="6.8.0-40-generic", version="535.183.01", made_by="dkms"),
+        KernelModule(kernel="6.5.0-27-generic", version="535", made_by="package"),
+        KernelModule(kernel="6.7.9-200.fc39.x86_64", made_by="akmods"),
+    )
+
+
+def test_dkms_has_the_source_and_has_built_nothing(tmp_path: Path) -> None:
+    put(tmp_path, "/proc/sys/kernel/osrelease", f"{RELEASE}\n")
+    put(tmp_path, f"/lib/modules/{RELEASE}/modules.dep", "")
+    put(tmp_path, "/var/lib/dkms/nvidia/535.183.01/source/dkms.conf")
+    facts = probe(tmp_path)
+    assert (facts.kernel_modules_built.get(), facts.kernel_headers.get()) == ((), False)
+
+
+def test_nobody_looks_further_where_there_is_a_module(tmp_path: Path) -> None:
+    put(tmp_path, "/proc/sys/kernel/osrelease", f"{RELEASE}\n")
+    put(tmp_path, f"/lib/modules/{RELEASE}/modules.dep", "updates/dkms/nvidia.ko:\n")
+    put(tmp_path, "/lib/modules/6.5.0-27-generic/modules.dep", "updates/dkms/nvidia.ko:\n")
+    assert isinstance(probe(tmp_path).kernel_modules_built, Unknown)

@@ -73,3 +73,11 @@ def test_a_device_that_cannot_be_read_does_not_hide_one_that_can(tmp_path: Path)
 def test_empty_files_are_no_gpu(tmp_path: Path) -> None:
     add(tmp_path, "0000:01:00.0", "", "", "")
     assert pci.probe(Host(root=tmp_path)) == Known((), SOURCE)
+
+
+@pytest.mark.parametrize(("text", "node"), [("0\n", 0), ("1\n", 1), ("-1\n", None), ("", None), ("x\n", None)])
+def test_the_numa_node_where_the_kernel_knows_it(tmp_path: Path, text: str, node: int | None) -> None:
+    folder = add(tmp_path, "0000:01:00.0", "0x10de", "0x030000", "0x2684")
+    (folder / "numa_node").write_text(text)
+    (device,) = pci.probe(Host(root=tmp_path)).require()
+    assert device.numa_node == node

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpudoctor.facts.model import Api, Facts, ProcessKind
+from gpudoctor.facts.model import Api, Facts, Gpu, ProcessKind
 from gpudoctor.findings import Applicability, Capability, Confidence, Evidence, Remedy, Severity
 from gpudoctor.rules.driver._state import outcome
 from gpudoctor.rules.observed import seen_gpu_devices, working_gpu_devices
@@ -13,6 +13,7 @@ from gpudoctor.rules.registry import Draft, Rule, rule
 
 EXCLUSIVE = ("exclusive-process", "exclusive-thread")
 PROHIBITED = "prohibited"
+SHOWN = 8
 DEFAULT_MODE = Remedy(
     summary="Let several processes use the GPU, or end the one that holds it.",
     commands=("nvidia-smi", "sudo nvidia-smi -c DEFAULT"),
@@ -25,13 +26,17 @@ MAKE_INSTANCES = Remedy(
 )
 
 
-def _choose(instances: tuple[str, ...] | None) -> Remedy:
-    """Return how to bring an instance into use: by its UUID where there is one."""
+def _choose(gpu: Gpu) -> Remedy:
+    """Return how to bring an instance into use: by its UUID where there is one, one that nobody uses before others."""
+    instances = gpu.mig_instances.get()
     if not instances:
         return MAKE_INSTANCES
+    taken = {item.mig_instance for item in gpu.processes.get() or ()}
+    free = next((name for name in instances if name not in taken), instances[0])
+    more = f" There are {len(instances)}: {', '.join(instances[:SHOWN])}." if len(instances) > 1 else ""
     return Remedy(
-        summary="Name one of the MIG instances by its UUID; CUDA uses one at a time.",
-        commands=(f"export CUDA_VISIBLE_DEVICES={instances[0]}",),
+        summary=f"Name one of the MIG instances by its UUID; CUDA uses one at a time.{more}",
+        commands=(f"export CUDA_VISIBLE_DEVICES={free}",),
         applicability=Applicability.SAFE,
     )
 
@@ -78,7 +83,7 @@ def gpu_exclusive_or_mig(self: Rule, facts: Facts) -> Iterator[Draft]:
                 (f"gpus[{index}].mig", "driver.cuda_init", "driver.cuda_device_count"),
                 variant="mig",
                 confidence=Confidence.LIKELY,
-                remedies=(_choose(gpu.mig_instances.get()),),
+                remedies=(_choose(gpu),),
             )
     # A virtual GPU without a licence answers the same; that rule says so.
     if told and not yielded and not events(facts, "vgpu-unlicensed"):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpudoctor.facts.model import Facts
-from gpudoctor.findings import Applicability, Capability, Remedy, Severity
-from gpudoctor.rules.hardware._packages import is_installed
+from gpudoctor.findings import Applicability, Capability, Confidence, Remedy, Severity
+from gpudoctor.rules.hardware._packages import is_installed, tells_of_installing
 from gpudoctor.rules.hardware.no_nvidia_gpu import USE_THE_CPU
 from gpudoctor.rules.registry import Draft, Rule, rule
 
@@ -41,4 +41,8 @@ def macos_no_gpu(self: Rule, facts: Facts) -> Iterator[Draft]:
         yield self.finding(("host.os",), variant="metal", severity=Severity.WARNING)
         return
     apple = facts.host.machine.get() in ("arm64", "aarch64")
+    if tells_of_installing(facts):
+        # The text asks why TensorFlow cannot be had here at all, with or without a GPU.
+        yield self.finding(("host.os",), severity=Severity.NOTE, confidence=Confidence.CERTAIN)
+        return
     yield self.finding(("host.os", "host.machine"), remedies=((USE_METAL,) if apple else ()) + (USE_THE_CPU,))
