@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from gpudoctor.facts.from_form import apply_form
 from gpudoctor.facts.model import Api, ApiAnswer, Device, LibcudaKind, LogEvent
 from gpudoctor.logs.seen import Seen
 
@@ -58,6 +59,7 @@ def apply_events(seen: Seen) -> None:
             handler(seen, event, at)
         if event.message in CONTAINERS and seen.value("host.container") is None:
             seen.note("host.container", CONTAINERS[event.message], at)
+    apply_form(seen)
     for told_values in (*seen.facts.values(), *(fact for gpu in seen.gpus for fact in gpu.facts.values())):
         told_values.sort()
     if not seen.gpus:
@@ -250,8 +252,14 @@ def _container_tool(seen: Seen, event: LogEvent, at: str) -> None:
         seen.note("driver.nvml", ApiAnswer(outcome=Api.ERROR, code=NVML_MISMATCH), at)
 
 
+def _none_listed(seen: Seen, event: LogEvent, at: str) -> None:
+    del event
+    seen.no_devices_at = at
+
+
 _HANDLERS: dict[str, Callable[[Seen, LogEvent, str], None]] = {
     "cuinit-failed": _cuinit,
+    "colab-no-gpu": _none_listed,
     "library-not-loaded": _library,
     "library-not-opened": _library,
     "cuda-library-not-linked": _library,

@@ -270,16 +270,17 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "libstdcxx-too-old",
         _K.IMPORT_FAILED,
-        ("version `GLIBCXX_", "version `CXXABI_"),
-        r"version `(?P<needed>(?:GLIBCXX|CXXABI)_[\d.]{1,12})' not found",
+        ("GLIBCXX_", "CXXABI_"),
+        # Viewers of Markdown take the marks of quotation away, or make others of them.
+        r"version \W{0,4}(?P<needed>(?:GLIBCXX|CXXABI)_[\d.]{1,12})\W{0,4} not found",
         "The C++ library that was loaded is older than the wheel needs.",
         "dynamic loader",
     ),
     Message(
         "glibc-too-old",
         _K.IMPORT_FAILED,
-        ("version `GLIBC_",),
-        r"version `(?P<needed>GLIBC_[\d.]{1,12})' not found",
+        (" GLIBC_", "`GLIBC_", "'GLIBC_", "GLIBC_2"),
+        r"version \W{0,4}(?P<needed>GLIBC_[\d.]{1,12})\W{0,4} not found",
         "The system's C library is older than the wheel needs.",
         "dynamic loader",
     ),
@@ -312,8 +313,14 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "illegal-instruction",
         _K.IMPORT_FAILED,
-        ("Illegal instruction", "llegal hardware instruction", "Fatal Python error: Illegal instruction"),
-        "",
+        (
+            "llegal instruction",
+            "llegal hardware instruction",
+            "Instruction non permise",
+            "Istruzione non consentita",
+        ),
+        # Not that of a program on the GPU.
+        r"[Ii]llegal (?:hardware )?instruction(?! was encountered| address)|Instruction non|Istruzione non",
         "The processor met an instruction that it does not have; mostly AVX.",
         "kernel, shell",
     ),
@@ -384,7 +391,11 @@ MESSAGES: tuple[Message, ...] = (
         _K.IMPORT_FAILED,
         (
             "cannot import name 'runtime_version' from 'google.protobuf'",
+            "from google.protobuf import runtime_version",
             "cannot import name 'builder' from 'google.protobuf.internal'",
+            "cannot import name 'enum_type_wrapper' from 'google.protobuf.internal'",
+            "module 'google.protobuf.message_factory' has no attribute 'GetMessageClass'",
+            "_message.RepeatedCompositeCo' object has no attribute 'append'",
             "unexpected keyword argument 'serialized_options'",
             "module 'google.protobuf.descriptor' has no attribute '_internal_create_key'",
         ),
@@ -415,10 +426,10 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "keras-backend-old",
         _K.USAGE,
-        ("Using Theano backend", "Using CNTK backend"),
-        r"Using (?P<backend>Theano|CNTK) backend",
-        "An old Keras computes with another library than TensorFlow.",
-        "Keras before 2.4",
+        ("Using Theano backend", "Using CNTK backend", "Using JAX backend", "Using PyTorch backend"),
+        r"Using (?P<backend>Theano|CNTK|JAX|PyTorch) backend",
+        "Keras computes with another library than TensorFlow.",
+        "Keras before 2.4, and from 3.0 on",
     ),
     Message(
         "keras-generations",
@@ -511,9 +522,12 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "pip-no-distribution",
         _K.USAGE,
-        ("Could not find a version that satisfies the requirement ",),
-        r"that satisfies the requirement (?P<requirement>(?:tensorflow|tf[_-])[\w.=<>!,~+*-]{0,80}) "
-        r"\(from versions: (?P<versions>[^)\r\n]{0,1900})\)",
+        (
+            "Could not find a version that satisfies the requirement ",
+            "Could not find a final version that satisfies the requirement ",
+        ),
+        r"that satisfies the requirement (?P<requirement>(?:tensorflow|tf[_-])[\w.=<>!,~+*-]{0,80})"
+        r"(?: \(from versions: (?P<versions>[^)\r\n]{0,1900}))?",
         "pip finds no release of it for this Python and platform, or has no way to the index.",
         "pip",
     ),
@@ -532,11 +546,17 @@ MESSAGES: tuple[Message, ...] = (
         _K.USAGE,
         (
             'The "tensorflow-gpu" package has been removed',
+            'The "tf-nightly-gpu" package has been removed',
             "tensorflow-gpu-2.12.0.tar.gz",
             "tensorflow_gpu-2.12.0.tar.gz",
+            "tf-nightly-gpu-2.12.0.tar.gz",
+            "tf_nightly_gpu-2.12.0.tar.gz",
             'python_version>"3.7"',
+            "tensorflow-gpu_",
+            "tf-nightly-gpu_",
         ),
-        "",
+        # pip builds nothing else of these names.
+        r"package has been removed|gpu-2\.12\.0\.tar\.gz|python_version>\"3\.7\"|gpu_[0-9a-f]{32}[/\\]setup\.py",
         "The package tensorflow-gpu is dead; tensorflow takes its place.",
         "setup.py of tensorflow-gpu 2.12.0",
     ),
@@ -565,8 +585,9 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "horovod-extension-missing",
         _K.USAGE,
-        ("Extension horovod.", "Neither MPI nor Gloo support has been built"),
-        r"Extension (?P<extension>horovod\.\w{1,40}) has not been built|Neither MPI nor Gloo support has been built",
+        ("Extension horovod.", "Neither MPI nor Gloo support has been built", "check_extension('horovod."),
+        r"Extension (?P<extension>horovod\.\w{1,40}) has not been built|Neither MPI nor Gloo support has been built"
+        r"|check_extension\('(?P<checked>horovod\.\w{1,40})'",
         "Horovod was installed without its part for this framework.",
         "Horovod",
     ),

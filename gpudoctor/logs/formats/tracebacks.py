@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpudoctor.facts.model import RunOutcome, TensorFlowRun
+from gpudoctor.facts.model import LogEvent, RunOutcome, TensorFlowRun
 from gpudoctor.logs.seen import Seen, compiled
 
 OPENERS = (b"Traceback (most recent call last)", b"ImportError: ", b"ModuleNotFoundError: ")
@@ -16,6 +16,12 @@ _OWN_FRAMES = ("tensorflow/python/pywrap_tensorflow", "tensorflow\\python\\pywra
                "tensorflow_core\\python",
                "tensorflow/python/__init__", "tensorflow\\python\\__init__", "tensorflow/python/eager/context",
                "tensorflow/core/framework", "_pywrap_tensorflow", "tensorflow_core/python")  # fmt: skip
+# A script of the user's own that bears the name of a package: its frame has no folder of packages in its path.
+_OWN_FILE = r"File \"(?P<folder>[^\"\r\n]{0,200}?)(?P<name>tensorflow|keras)\.py\", line \d{1,6}, in <module>"
+_PACKAGES = ("site-packages", "dist-packages", "tensorflow/", "tensorflow\\", "keras/", "keras\\")
+# Python before 3.7 does not say from where a name could not be imported; the line above does.
+_IMPORT = r"(?:-{1,5}> ?)?(?:\d{1,5} )?from (?P<module>[\w.]{1,120}) import (?P<names>[\w, ()]{1,200})"
+_NAMELESS = r"cannot import name '?(?P<name>\w{1,80})'?\s{0,3}\Z"
 _AT_IMPORT = (
     "ImportError",
     "ModuleNotFoundError",
@@ -25,6 +31,12 @@ _AT_IMPORT = (
     "SystemError",
     "OSError",
 )
+# What shells print of a processor that lacks an instruction, in Spanish, Portuguese, German, Russian and Chinese.
+_ILLEGAL = (
+    "Instrucci\u00f3n ilegal", "Instru\u00e7\u00e3o ilegal", "Ung\u00fcltiger Maschinenbefehl",
+    "\u041d\u0435\u0434\u043e\u043f\u0443\u0441\u0442\u0438\u043c\u0430\u044f "
+    "\u0438\u043d\u0441\u0442\u0440\u0443\u043a\u0446\u0438\u044f", "\u975e\u6cd5\u6307\u4ee4",
+)  # fmt: skip
 
 
 class Reader:
@@ -33,6 +45,7 @@ class Reader:
     def __init__(self) -> None:
         self._importing = False
         self._frames = 0
+        self._imports: dict[str, str] = {}
 
     def line(self, text: str, at: str, seen: Seen) -> None:
         """Take a line."""
@@ -40,6 +53,14 @@ class Reader:
             self._importing, self._frames = False, 0
             return
         stripped = text.strip()
+        if not text.isascii() and any(words in text for words in _ILLEGAL):
+            _event("process-illegal-instruction", at, seen)
+        if "import " in stripped and (match := compiled(_IMPORT).match(stripped)):
+            for name in match["names"].replace("(", " ").replace(")", " ").replace(",", " ").split():
+                self._imports[name] = match["module"]
+        own = compiled(_OWN_FILE).match(stripped) if stripped.startswith('File "') else None
+        if own is not None and not any(part in own["folder"] for part in _PACKAGES):
+            _event("tensorflow-shadowed", at, seen, file=own["name"])
         if stripped.startswith('File "') or " in <module>" in text:
             text = text.replace("horovod/tensorflow", "horovod").replace("horovod\\tensorflow", "horovod")
             self._frames += 1
@@ -55,6 +76,13 @@ class Reader:
             self._end(match["type"].rpartition(".")[2], match["text"].strip(), at, seen)
 
     def _end(self, kind: str, text: str, at: str, seen: Seen) -> None:
+        nameless = compiled(_NAMELESS).match(text) if kind == "ImportError" else None
+        module = self._imports.get(nameless["name"], "") if nameless else ""
+        if module.startswith(("keras", "tensorflow.keras", "tensorflow.python.keras")):
+            _event("keras-import-name", at, seen, name=nameless["name"] if nameless else "", module=module)
+        elif module.startswith("tensorflow."):
+            _event("tensorflow-mixed", at, seen)
+        self._imports = {}
         missing = compiled(r"No module named '?(tensorflow)'?\s{0,3}\Z").match(text)
         if kind in ("ModuleNotFoundError", "ImportError") and missing:
             if not seen.value("tensorflow.version"):
@@ -66,3 +94,12 @@ class Reader:
                 "tensorflow.run", TensorFlowRun(outcome=RunOutcome.EXCEPTION, stage="importing", detail=detail), at
             )
         self._importing, self._frames = False, 0
+
+
+def _event(message: str, at: str, seen: Seen, **parameters: str) -> None:
+    """Take a message that no fixed text announces."""
+    source, _, number = at.rpartition(":")
+    seen.events.append(
+        LogEvent(message=message, line=int(number) if number.isdigit() else 0, source=source, parameters=parameters)
+    )
+    seen.recognised += 1

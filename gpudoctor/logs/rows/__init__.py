@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gpudoctor.logs.rows import containers, devices, driver, harmless, libraries, memory, python, training
+from gpudoctor.logs.rows import containers, devices, driver, harmless, installing, libraries, memory, python, training
 
 FIRST = (*devices.ROWS, *containers.ROWS, *driver.ROWS, *libraries.ROWS, *memory.ROWS)
 """They name errors that rows of messages.py know in general only."""
-LAST = (*python.ROWS, *training.ROWS, *harmless.ROWS)
+LAST = (*installing.ROWS, *python.ROWS, *training.ROWS, *harmless.ROWS)

@@ -147,6 +147,28 @@ ROWS = (
         "conflicting dependencies.",
     ),
     Message(
+        "resolver-impossible",
+        _K.USAGE,
+        (", we can conclude that ", ") is incompatible with "),
+        r"(?P<context>[^\r\n]{0,300}), we can conclude that (?P<packages>[^\r\n]{1,200})"
+        r"|(?P<one>[\w.-]{2,40} \([^)\r\n]{1,40}\)) is incompatible with (?P<other>[\w.-]{2,40} \([^)\r\n]{1,40}\))",
+        "The resolver finds no set of versions that serves all that is asked for.",
+        "uv, poetry",
+        example="Because torch==2.5.1 depends on nvidia-cudnn-cu12==9.1.0.70 and tensorflow[and-cuda]==2.18.0 depends "
+        "on nvidia-cudnn-cu12==9.3.0.75, we can conclude that torch==2.5.1 and tensorflow[and-cuda]==2.18.0 are "
+        "incompatible.",
+    ),
+    Message(
+        "windows-long-paths",
+        _K.IMPORT_FAILED,
+        ("does not have Windows Long Path support enabled",),
+        "",
+        "Windows allows paths of 260 characters only: pip could not write all files of a package.",
+        "pip",
+        example="HINT: This error might have occurred since this system does not have Windows Long Path support "
+        "enabled.",
+    ),
+    Message(
         "conda-python-refused",
         _K.USAGE,
         (" -> python[version=",),
@@ -203,11 +225,23 @@ ROWS = (
             "module 'tensorflow' has no attribute 'ConfigProto'",
             "module 'tensorflow' has no attribute 'contrib'",
             "No module named 'tensorflow.contrib'",
+            "ensorflow 1 is unsupported in Colab",
         ),
         "",
         "The program was written for TensorFlow 1.",
         "Python",
         example="AttributeError: module 'tensorflow' has no attribute 'placeholder'",
+    ),
+    Message(
+        "keras-json-backend",
+        _K.USAGE,
+        ("keras.json", '"backend"'),
+        r"(?P<backend>theano|cntk)\W{0,3} backend (?:is )?(?:specified|set|named|given|configured) in "
+        r"[^\r\n]{0,40}keras\.json"
+        r"|\"backend\": ?\"(?P<written>theano|cntk)\"",
+        "keras.json names a back-end that Keras no longer has.",
+        "keras.json, a person",
+        example='{"floatx": "float32", "epsilon": 1e-07, "backend": "theano", "image_data_format": "channels_last"}',
     ),
     Message(
         "keras-import-name",
@@ -247,6 +281,15 @@ ROWS = (
         "A saved model of another Keras version cannot be read.",
         "Keras",
         example="ValueError: Unknown layer: Functional",
+    ),
+    Message(
+        "openmp-twice",
+        _K.IMPORT_FAILED,
+        ("OMP: Error #15: Initializing ",),
+        r"OMP: Error #15: Initializing (?P<library>[\w.+-]{1,60})",
+        "Two copies of OpenMP's library are loaded into one process, which ends it.",
+        "libiomp5, libomp",
+        example="OMP: Error #15: Initializing libiomp5md.dll, but found libiomp5md.dll already initialized.",
     ),
     Message(
         "process-illegal-instruction",

@@ -20,6 +20,18 @@ ELSEWHERE = Remedy(
     applicability=Applicability.MANUAL,
 )
 
+NATIVE_PYTHON = Remedy(
+    summary="Use a Python for Apple chips: in a terminal without Rosetta the first command has to print arm64. If it "
+    "prints x86_64, install Python anew (from python.org, or Miniforge for arm64), and TensorFlow into it. On an Intel "
+    "Mac without AVX no published wheel runs.",
+    commands=(
+        "python3 -c 'import platform; print(platform.machine())'",
+        "python3 -m venv tf-env",
+        "tf-env/bin/python -m pip install tensorflow",
+    ),
+    applicability=Applicability.SAFE,
+)
+
 
 @rule(
     Severity.ERROR,
@@ -30,6 +42,8 @@ ELSEWHERE = Remedy(
         "named": "the processor ({cpu}) lacks {instructions}, which this TensorFlow was compiled to use",
         "crash": "importing TensorFlow ends with an illegal instruction: the processor ({cpu}) lacks what this build "
         "needs, mostly AVX",
+        "rosetta": "importing TensorFlow ends with an illegal instruction: on a Mac with an Apple chip, a Python for "
+        "Intel runs under Rosetta, which lacks what this build needs, mostly AVX",
         "avx2": "importing TensorFlow ends with an illegal instruction: the processor ({cpu}) has AVX, but not AVX2, "
         "which "
         "this build seems to need",
@@ -59,6 +73,9 @@ def cpu_lacks_avx(self: Rule, facts: Facts) -> Iterator[Draft]:
         () if run is not None and not killed else events(facts, "illegal-instruction", "process-illegal-instruction")
     )
     evidence: tuple[str | Evidence, ...] = (*seen(logged), "host.cpu_model", "host.cpu_flags", "tensorflow.run")
+    if (killed or logged) and facts.host.os.get() == "macos":
+        yield self.finding(evidence, variant="rosetta", confidence=Confidence.LIKELY, remedies=(NATIVE_PYTHON,))
+        return
     if killed or logged:
         yield self.finding(
             evidence,

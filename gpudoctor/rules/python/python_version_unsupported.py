@@ -29,6 +29,9 @@ GONE_FROM_PYTHON = ("imp", "distutils")
         "bits": "this Python is a {bits}-bit one, and TensorFlow wheels are published for 64-bit Python only",
         "none": "pip finds no {requirement} for {python}: no release of it has a wheel for this Python and platform",
         "other": "pip finds no {requirement} for {python}: what it has for this Python is {offered}",
+        "channels": "conda's channels have no {requirement} for this platform",
+        "conda": "conda has no TensorFlow build for the Python of this environment, or for what else is asked for",
+        "conda": "conda finds no build of {requirement} for this Python",
         "refused": "pip refuses {requirement} on {python}",
         "too-new": "this Python no longer has {module}, which this TensorFlow, or a package beside it, still uses",
         "held-back": "TensorFlow {version} is the newest for Python {python}; {newest} needs Python {first} or newer",
@@ -106,7 +109,8 @@ def _held_back(self: Rule, facts: Facts, own: str, platform: str) -> Iterator[Dr
 
 def _from_log(self: Rule, facts: Facts) -> Iterator[Draft]:
     """Find what pip printed. Without a way to the index it prints the same."""
-    refused = events(facts, "pip-python-refused", "wheel-not-supported", "conda-python-refused", "installer-no-wheel")
+    refused = events(facts, "pip-python-refused", "wheel-not-supported", "conda-python-refused", "installer-no-wheel",
+                     "python-not-satisfied")  # fmt: skip
     if refused and not imported(facts):
         parameters = refused[-1].parameters
         yield self.finding(
@@ -115,6 +119,19 @@ def _from_log(self: Rule, facts: Facts) -> Iterator[Draft]:
             remedies=tensorflow_that_fits(facts),
             requirement=parameters.get("package") or parameters.get("wheel") or "the package",
             python=f"Python {parameters['python']}" if "python" in parameters else "this Python or platform",
+        )
+        return
+    if (conda := _from_conda(self, facts)) is not None:
+        yield conda
+        return
+    conflict = events(facts, "conda-conflict")
+    if conflict and events(facts, "conda-conflict-python") and not events(facts, "conda-cuda-missing"):
+        yield self.finding(
+            seen((conflict[0], *events(facts, "conda-conflict-python"))),
+            variant="conda",
+            confidence=Confidence.LIKELY,
+            remedies=tensorflow_that_fits(facts),
+            requirement=conflict[0].parameters.get("package", "tensorflow"),
         )
         return
     gone = events(facts, "python-too-new") + tuple(
@@ -129,11 +146,14 @@ def _from_log(self: Rule, facts: Facts) -> Iterator[Draft]:
             module=gone[0].parameters.get("module", "async"),
         )
         return
-    found = events(facts, "pip-no-distribution")
+    found = events(facts, "pip-no-distribution") or events(facts, "pip-no-match")
+    found = found or (() if facts.tensorflow.distribution.get() else events(facts, "pip-link-skipped"))
     if not found or imported(facts):
         return
     own, versions = minor(facts.python.version.get()), found[-1].parameters.get("versions", "")
     nothing = versions in ("", "none")
+    if found[-1].message == "pip-no-distribution" and events(facts, "pip-os-error"):
+        return
     yield self.finding(
         (*seen(found), "python.version"),
         variant="none" if nothing else "other",
@@ -143,6 +163,31 @@ def _from_log(self: Rule, facts: Facts) -> Iterator[Draft]:
         python=f"Python {own}" if own else "this Python",
         offered=_shown(versions),
     )
+
+
+def _from_conda(self: Rule, facts: Facts) -> Draft | None:
+    """Find what conda's solvers printed of TensorFlow."""
+    lacks = events(facts, "channel-lacks")
+    if lacks and not imported(facts):
+        told = lacks[0].parameters
+        requirement = next((value for value in told.values() if value), "tensorflow")
+        return self.finding(
+            seen(lacks),
+            variant="channels",
+            confidence=Confidence.LIKELY,
+            remedies=tensorflow_that_fits(facts),
+            requirement=requirement,
+        )
+    failed, named = events(facts, "resolver-failed", "conda-python-conflicts"), events(facts, "resolver-names")
+    conflicts = events(facts, "conda-python-conflicts")
+    if conflicts and failed and (named or "tensorflow" in str(conflicts)) and not imported(facts):
+        return self.finding(
+            (*seen(conflicts), "python.version"),
+            variant="conda",
+            confidence=Confidence.LIKELY,
+            remedies=tensorflow_that_fits(facts),
+        )
+    return None
 
 
 def _shown(versions: str) -> str:

@@ -20,6 +20,20 @@ RENAME = Remedy(
     summary="Rename your own file or folder of that name, and delete __pycache__ beside it.",
     applicability=Applicability.MANUAL,
 )
+ALONE = Remedy(
+    summary="Ask for TensorFlow first and alone in a new environment, without versions for what it requires itself "
+    "(keras, numpy, protobuf, tensorflow-intel); then for the rest.",
+    commands=("python3 -m venv tf-env", "tf-env/bin/python -m pip install tensorflow"),
+    applicability=Applicability.SAFE,
+)
+# What uv and poetry name: torch==2.5.1, tensorflow (2.18.0); not the libraries that they differ about.
+ASKED = r"(?<![\w.-])(?!nvidia-)[A-Za-z][\w.-]{1,40}(?:\[[\w,-]{1,40}\])?(?:[=<>!~]{1,2}[\w.*]{1,20}| \(\d[^)]{0,20}\))"
+CUDA_WHEEL = r"nvidia-[a-z-]+-cu\d\d"
+APART = Remedy(
+    summary="Give TensorFlow and the other package an environment each: one cuDNN cannot serve both.",
+    commands=("python -m venv tf-env",),
+    applicability=Applicability.SAFE,
+)
 REMAINS = ("hollow", "files-missing")
 
 
@@ -39,7 +53,11 @@ REMAINS = ("hollow", "files-missing")
         "leftover": "pip left remains of a package that it could not remove: {path}",
         "missing": "{package} {version} requires {name}, which is not installed",
         "requires": "{package} {version} requires {name} {specifier}, and {installed} is installed",
-        "impossible": "pip finds no versions that fit together: what {packages} require contradicts itself",
+        "pinned": "{package} {version} and TensorFlow ask for different versions of {name}: {package} requires "
+        "{requirement}, and {installed} is installed",
+        "conda": "conda finds no versions of {packages} and of what is asked for beside it that fit together",
+        "impossible": "the resolver finds no versions that fit together: what {packages} require contradicts itself",
+        "unsolved": "the installer finds no versions that fit together with {package}",
         "log": "packages of TensorFlow's family do not fit together: {package} {version} requires {requirement}, and "
         "{installed} is installed",
         "metadata": "the metadata of {name} are broken: pip can neither upgrade nor remove it ({path})",
@@ -204,16 +222,9 @@ def _from_log(self: Rule, facts: Facts) -> Iterator[Draft]:
             confidence=Confidence.LIKELY,
             remedies=_again.once(facts, ("tensorflow",), facts.tensorflow.version.get()),
         )
-    impossible = [
-        event
-        for event in events(facts, "pip-impossible")
-        if re.search(FAMILY, event.parameters.get("packages", "").lower())
-    ]
-    if impossible:
-        yield self.finding(
-            seen(tuple(impossible)), variant="impossible", packages=impossible[0].parameters.get("packages", "")
-        )
-    named = [event for event in events(facts, "pip-conflict") if re.match(PROVIDERS, _name(event, "package"))]
+    yield from _impossible(self, facts)
+    yield from _pinned(self, facts, bool(_of_providers(facts)))
+    named = _of_providers(facts)
     providers = {_name(event, "package"): event.parameters["version"] for event in named}
     if len(providers) > 1:
         yield self.finding(
@@ -221,7 +232,7 @@ def _from_log(self: Rule, facts: Facts) -> Iterator[Draft]:
             remedies=_again.once(facts, tuple(providers), _again.newest(tuple(providers.values()))),
             packages=" and ".join(f"{name} {version}" for name, version in providers.items()),
         )
-    elif named:
+    elif named := named or _of_family(facts):
         others = [item for item in named if _name(item, "name") not in ELSEWHERE]
         # Of what has a rule of its own, nothing but the resolver speaks here.
         event = others[0] if others else named[0] if facts.python.conflicts.get() is None else None
@@ -238,5 +249,66 @@ def _from_log(self: Rule, facts: Facts) -> Iterator[Draft]:
             )
 
 
+def _of_providers(facts: Facts) -> list[LogEvent]:
+    """Return the requirements of TensorFlow's own packages that pip found not to hold."""
+    return [event for event in events(facts, "pip-conflict") if re.match(PROVIDERS, _name(event, "package"))]
+
+
+def _impossible(self: Rule, facts: Facts) -> Iterator[Draft]:
+    """Find what resolvers print that find no set of versions."""
+    for event in events(facts, "pip-impossible", "resolver-impossible"):
+        text = " ".join(value for key, value in event.parameters.items() if key != "requirement")
+        packages = event.parameters.get("packages", "")
+        if event.message == "resolver-impossible":
+            packages = " and ".join(dict.fromkeys(re.findall(ASKED, text)))
+        if packages and re.search(FAMILY, text.lower()):
+            yield self.finding(seen((event,)), variant="impossible", packages=packages)
+            return
+    conflict = events(facts, "conda-conflict")
+    if conflict and not events(facts, "conda-conflict-python", "conda-cuda-missing", "conda-python-refused"):
+        yield self.finding(
+            seen(conflict),
+            variant="conda",
+            confidence=Confidence.LIKELY,
+            packages=conflict[0].parameters.get("package", "tensorflow"),
+        )
+
+
+def _pinned(self: Rule, facts: Facts, named: bool) -> Iterator[Draft]:
+    """Find another package that pins a CUDA library which TensorFlow needs as well: PyTorch does."""
+    found = [e for e in events(facts, "pip-conflict") if re.match(CUDA_WHEEL, _name(e, "name"))]
+    of_others = [event for event in found if not re.match(PROVIDERS, _name(event, "package"))]
+    if of_others and not named and facts.tensorflow.version.get() is not None:
+        event = of_others[0]
+        yield self.finding(
+            seen((event,)),
+            variant="pinned",
+            severity=Severity.WARNING,
+            confidence=Confidence.LIKELY,
+            remedies=(APART,),
+            **{key: event.parameters[key] for key in ("package", "version", "name", "requirement", "installed")},
+        )
+
+
 def _name(event: LogEvent, key: str) -> str:
     return event.parameters.get(key, "").lower().replace("_", "-")
+
+
+def _of_family(facts: Facts) -> list[LogEvent]:
+    """Return what pip says of packages beside TensorFlow that require it, or share its requirements."""
+    return [event for event in events(facts, "pip-conflict") if re.match(FAMILY, _name(event, "package"))]
+
+
+# What tells of one package and one Python: python-version-unsupported and conda-virtual-cuda-missing say it.
+TOLD_ELSEWHERE = (
+    *("installer-no-wheel", "conda-python-refused", "conda-python-conflicts", "channel-lacks"),
+    *("python-not-satisfied", "conda-cuda-missing"),
+)
+
+
+def _unsolved(facts: Facts) -> tuple[LogEvent, ...]:
+    """Return what a resolver printed that failed with TensorFlow among what was asked for."""
+    failed, asked = events(facts, "resolver-failed"), events(facts, "resolver-names")
+    if not failed or not asked or events(facts, *TOLD_ELSEWHERE) or imported(facts):
+        return ()
+    return (*failed, *asked)

@@ -43,7 +43,7 @@ def wrong_keras_backend(self: Rule, facts: Facts) -> Iterator[Draft]:
     gone (theano, cntk) Keras cannot be imported, and from 2.16 on TensorFlow neither.
     How to fix: set KERAS_BACKEND=tensorflow, or change the entry "backend" in keras.json.
     """
-    logged = events(facts, "keras-backend-unknown", "keras-backend-old")
+    logged = events(facts, "keras-backend-unknown", "keras-backend-old", "keras-json-backend")
     if logged and not isinstance(facts.python.environment, Known):
         yield _from_log(self, logged)
         return
@@ -95,13 +95,13 @@ def wrong_keras_backend(self: Rule, facts: Facts) -> Iterator[Draft]:
 
 def _from_log(self: Rule, logged: tuple[LogEvent, ...]) -> Draft:
     """Return the finding for what Keras printed."""
-    gone = logged[0].message == "keras-backend-unknown"
+    gone, told = logged[0].message == "keras-backend-unknown", logged[0].parameters
     return self.finding(
         seen(logged),
         variant="log" if gone else "log-other",
         severity=Severity.ERROR if gone else Severity.WARNING,
         remedies=(USE_TENSORFLOW,),
-        backend=logged[0].parameters.get("backend", "that"),
+        backend=told.get("backend") or told.get("written", "that"),
     )
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpudoctor import compat
-from gpudoctor.facts.model import Facts, FactUnavailable, Known
-from gpudoctor.findings import Applicability, Capability, Remedy, Severity
+from gpudoctor.facts.model import Facts, FactUnavailable, Known, Unknown
+from gpudoctor.findings import Applicability, Capability, Confidence, Remedy, Severity
 from gpudoctor.rules.python._again import once
 from gpudoctor.rules.python._conda import cpu_build, install_command
 from gpudoctor.rules.python._state import older
@@ -39,6 +39,8 @@ ARM_SERVER = Remedy(
         "conda": "the installed TensorFlow {version} is conda's CPU build ({build}): it cannot use an NVIDIA GPU",
         "jetson": "the installed TensorFlow {version} is the public wheel for 64-bit ARM, which is built without CUDA: "
         "the GPU of a Jetson needs NVIDIA's build",
+        "jetson-likely": "TensorFlow lists no GPU on a Jetson: mostly it is the public wheel for 64-bit ARM, which is "
+        "built without CUDA; the GPU of a Jetson needs NVIDIA's build",
         "arm": "the installed TensorFlow {version} is the public wheel for 64-bit ARM, which is built without CUDA: it "
         "cannot use an NVIDIA GPU",
         "old": "the package tensorflow {version} is built without CUDA: before 2.1 the one for the GPU is "
@@ -58,6 +60,14 @@ def cpu_only_tensorflow(self: Rule, facts: Facts) -> Iterator[Draft]:
     variant of conda-forge, every wheel for aarch64, and most builds from source are of this kind.
     How to fix: uninstall it, and install a build with CUDA.
     """
+    if _unsaid_on_jetson(facts):
+        yield self.finding(
+            ("host.tegra", "tensorflow.devices"),
+            variant="jetson-likely",
+            confidence=Confidence.POSSIBLE,
+            remedies=(JETSON,),
+        )
+        return
     if facts.tensorflow.cuda_build.require():
         return
     system = facts.host.os.get()
@@ -80,6 +90,14 @@ def cpu_only_tensorflow(self: Rule, facts: Facts) -> Iterator[Draft]:
         build=cpu_build(facts) or "",
         other=" and ".join(_others(facts, distribution)),
     )
+
+
+def _unsaid_on_jetson(facts: Facts) -> bool:
+    """Whether a text tells of a Jetson whose GPU TensorFlow does not list, and of no TensorFlow by version."""
+    listed = facts.tensorflow.devices.get()
+    none = listed is not None and all(device.kind != "GPU" for device in listed)
+    unknown = isinstance(facts.tensorflow.version, Unknown) and isinstance(facts.tensorflow.cuda_build, Unknown)
+    return isinstance(facts.host.tegra, Known) and none and unknown and not facts.tensorflow.events.get()
 
 
 def _kind(facts: Facts, version: str | None, distribution: str | None) -> tuple[str | None, tuple[Remedy, ...]]:

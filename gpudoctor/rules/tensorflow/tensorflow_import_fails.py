@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpudoctor.facts.model import Absent, Facts, FactUnavailable, LogEvent, RunOutcome
-from gpudoctor.findings import Applicability, Capability, Remedy, Severity
+from gpudoctor.findings import Applicability, Capability, Confidence, Remedy, Severity
 from gpudoctor.rules.python._state import events, failed_import, imported, seen
 from gpudoctor.rules.registry import Draft, Rule, rule
 from gpudoctor.rules.tensorflow._install import pip_install
@@ -32,6 +32,25 @@ _EXPLAINED = (
 )
 
 
+LONG_PATHS = (
+    Remedy(
+        summary="Let Windows take long paths (in a PowerShell that runs as administrator), start again, and install "
+        "anew.",
+        commands=(
+            "New-ItemProperty -Path HKLM:\\SYSTEM\\CurrentControlSet\\Control\\FileSystem -Name LongPathsEnabled "
+            "-Value 1 -PropertyType DWORD -Force",
+            "python -m pip install --force-reinstall tensorflow",
+        ),
+        applicability=Applicability.UNSAFE,
+    ),
+    Remedy(
+        summary="Or install into a virtual environment with a short path.",
+        commands=("py -m venv C:\\tf", "C:\\tf\\Scripts\\python -m pip install tensorflow"),
+        applicability=Applicability.SAFE,
+    ),
+)
+
+
 @rule(
     Severity.ERROR,
     breaks=Capability.TENSORFLOW,
@@ -42,7 +61,11 @@ _EXPLAINED = (
         "signal": "`import tensorflow` crashes the interpreter: it {detail}",
         "hang": "`import tensorflow` hangs: it {detail}",
         "exit": "`import tensorflow` ends the interpreter: it {detail}",
+        "openmp": "the process ends because two copies of OpenMP's library are loaded into it ({library}): two "
+        "packages each bring one",
         "log": "TensorFlow's native library did not load",
+        "paths": "pip could not write all of TensorFlow's files: Windows allows paths of 260 characters only, and what "
+        "it wrote is no whole TensorFlow",
         "tf1": "the program is written for TensorFlow 1 and meets TensorFlow 2, which does not have what it asks for",
     },
 )
@@ -54,6 +77,11 @@ def tensorflow_import_fails(self: Rule, facts: Facts) -> Iterator[Draft]:
     TensorFlow in it tells whether the machine or the environment is at fault.
     """
     run, logged = failed_import(facts), events(facts, "native-runtime-not-loaded")
+    twice = events(facts, "openmp-twice")
+    if twice and not imported(facts):
+        library = twice[0].parameters.get("library", "libiomp5")
+        yield self.finding(seen(twice), variant="openmp", remedies=(ONE_OPENMP,), library=library)
+        return
     if (run is not None or logged) and events(facts, *_EXPLAINED):
         raise FactUnavailable("its log names the cause")
     if run is None and logged and not imported(facts):
@@ -62,6 +90,9 @@ def tensorflow_import_fails(self: Rule, facts: Facts) -> Iterator[Draft]:
         return
     if run is None and (old := _written_for_1(facts)):
         yield self.finding((*seen(old), "tensorflow.version"), variant="tf1", remedies=(UPGRADE_CODE,))
+        return
+    if run is None and (long := events(facts, "windows-long-paths")) and not imported(facts):
+        yield self.finding(seen(long), variant="paths", confidence=Confidence.LIKELY, remedies=LONG_PATHS)
         return
     facts.tensorflow.run.require()
     if run is None:
@@ -78,6 +109,11 @@ def tensorflow_import_fails(self: Rule, facts: Facts) -> Iterator[Draft]:
     )
 
 
+ONE_OPENMP = Remedy(
+    summary="Let one source bring all packages: make a new environment and install TensorFlow, PyTorch, NumPy and "
+    "Matplotlib all with pip, or all with conda. KMP_DUPLICATE_LIB_OK=TRUE only hides it, and results may be wrong.",
+    applicability=Applicability.MANUAL,
+)
 UPGRADE_CODE = Remedy(
     summary="Convert the program, or put `import tensorflow.compat.v1 as tf; tf.disable_v2_behavior()` in place of its "
     "import. What used tf.contrib needs TensorFlow 1, or the packages that took its place (tf_slim, "
