@@ -36,9 +36,8 @@ def training_facts(reader: TextReader, facts: TrainingFacts) -> TrainingFacts:
     enough = len(loads) >= READINGS or (loads and ("gpu-load-said" in seen.hints or _in_use(reader)))
     said = "gpu-load-said" in seen.hints and "training-said" in seen.hints
     if ("training" in seen.hints or said) and enough:
-        changes["gpu_utilization_percent"] = Known(
-            round(sum(loads) / len(loads), 1), f"{len(loads)} readings in the text"
-        )
+        place = f"{len(loads)} readings in the text" if len(loads) > 1 else seen.hints.get("gpu-load-said", "the text")
+        changes["gpu_utilization_percent"] = Known(round(sum(loads) / len(loads), 1), place)
     cpu = seen.samples.get("process-cpu", [])
     if cpu:
         changes["process_cpu_percent"] = Known(max(cpu), seen.hints["process-cpu"])

@@ -27,7 +27,8 @@ class Sentence(Struct, frozen=True):
 
 _ENDS = r"(?<=[.?!;])\s+|[\u3002\uff1f\uff01\uff1b]"
 _ADVICE = (
-    r"\bif (?:the|your|you|a|an|it)\b|\byou (?:can|may|might|could|should|need|must|want)\b|\bwe (?:recommend|suggest)"
+    r"(?<!wonder )(?<!wondering )(?<!know )(?<!sure )\bif (?:the|your|you|a|an|it)\b|\byou (?:can|may|might|could"
+    r"|should|need|must|want)\b|\bwe (?:recommend|suggest)"
     r"|\b(?:it is|are) recommended\b|\bto avoid\b|\bmake sure\b|\btends? to\b|\bcan (?:be|lead|cause|result|help"
     r"|make)\b"
 )
@@ -315,14 +316,17 @@ SENTENCES: tuple[Sentence, ...] = (
 )
 
 
-def said_in(low: str) -> Iterator[str]:
-    """Yield the names of what a line says. low: the line, in small letters."""
+def said_in(low: str) -> Iterator[tuple[str, int, int]]:
+    """Yield what a line says: the name, and where the sentence begins and ends. low: the line, in small letters."""
     found = [row for row in SENTENCES if all(any(word in low for word in group) for group in row.words)]
     if not found:
         return
-    for sentence in compiled(_ENDS).split(low):
+    ends = [(match.start(), match.end()) for match in compiled(_ENDS).finditer(low)]
+    starts = [0, *(end for _, end in ends)]
+    for start, end in zip(starts, [*(begin for begin, _ in ends), len(low)], strict=True):
+        sentence = low[start:end]
         if any(word in sentence for word in _ADVICE_WORDS) and compiled(_ADVICE).search(sentence):
             continue
         for row in found:
             if compiled(row.pattern).search(sentence) and not (row.unless and compiled(row.unless).search(sentence)):
-                yield row.event
+                yield row.event, start, end

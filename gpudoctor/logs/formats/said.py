@@ -15,6 +15,8 @@ from gpudoctor.logs.sentences import said_in
 OPENERS = ()
 # Longer lines are no sentences of a person.
 LONGEST = 1200
+# So much of a sentence is shown as evidence.
+SHOWN = 120
 WORTH = 1.1
 # So many times of calls tell that the first took long, and so much longer than each other.
 ENOUGH_CALLS, FIRST_FACTOR, MOST_LABELS = 4, 10.0, 32
@@ -145,6 +147,7 @@ class Reader:
         self._times: dict[str, float] = {}
         self._loop = 0
         self._calls: dict[str, list[float]] = {}
+        self._sentence = ""
 
     def line(self, text: str, at: str, seen: Seen) -> None:
         """Take a line."""
@@ -152,9 +155,9 @@ class Reader:
             if message not in self._told:
                 self._told.add(message)
                 source, _, number = at.rpartition(":")
-                seen.events.append(
-                    LogEvent(message=message, line=int(number) if number.isdigit() else 0, source=source)
-                )
+                words = {"words": _shortened(self._sentence)} if message.startswith("said-") else {}
+                place = int(number) if number.isdigit() else 0
+                seen.events.append(LogEvent(message=message, line=place, source=source, parameters=words))
 
     def messages(self, text: str, at: str, seen: Seen) -> Iterator[str]:
         """Yield what a line says, by the names of SENTENCES and of rows."""
@@ -164,8 +167,12 @@ class Reader:
         low = text.casefold()
         if any(word in low for word in _CALL_WORDS) and (match := compiled(_CALL).match(low.strip())):
             yield from self._call(match["label"], float(match["value"]) * _seconds(match["unit"] or "s"))
+        self._sentence = text
         if not any(word in low for word in _PRINTED):
-            yield from said_in(low)
+            for message, start, end in said_in(low):
+                self._sentence = text[start:end] if len(text) == len(low) else text
+                yield message
+        self._sentence = text
         if any(word in low for word in _LOG):
             return
         if any(word in low for word in _TRAINING) and not any(word in low for word in _NO_TRAINING):
@@ -229,6 +236,12 @@ class Reader:
             self._loop = 0
         elif self._loop and ".predict(" in text:
             yield "predict-in-loop"
+
+
+def _shortened(text: str) -> str:
+    """Return a sentence as it stands in evidence."""
+    text = " ".join(text.split())
+    return text if len(text) <= SHOWN else f"{text[:SHOWN].rpartition(' ')[0] or text[:SHOWN]} ..."
 
 
 def _seconds(unit: str) -> float:

@@ -55,11 +55,18 @@ def seen(found: tuple[LogEvent, ...]) -> tuple[Evidence, ...]:
     return tuple(
         Evidence(
             fact="tensorflow.events",
-            value=", ".join([event.message, *(f"{name} {value}" for name, value in event.parameters.items() if value)]),
+            value=_told(event),
             source=f"{event.source or 'the log'}, line {event.line}",
         )
         for event in found[:SHOWN_EVENTS]
     )
+
+
+def _told(event: LogEvent) -> str:
+    """Return an event in a line: with its parameters, or with the words of a person."""
+    if "words" in event.parameters:
+        return f'{event.message}: "{event.parameters["words"]}"'
+    return ", ".join([event.message, *(f"{name} {value}" for name, value in event.parameters.items() if value)])
 
 
 def package(facts: Facts, name: str) -> Package | None:

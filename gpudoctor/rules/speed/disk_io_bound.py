@@ -10,6 +10,11 @@ from gpudoctor.rules.registry import Draft, Rule, rule
 from gpudoctor.rules.speed._told import waits_in_text
 from gpudoctor.rules.speed._training import CACHE, waits
 
+PACK = Remedy(
+    summary="Copy the images to a local disk, as one archive that is unpacked there, or pack them into a few large "
+    "TFRecord files."
+)
+
 
 @rule(
     Severity.WARNING,
@@ -24,6 +29,5 @@ def disk_io_bound(self: Rule, facts: Facts) -> Iterator[Draft]:
     Why it matters: many small files on a network or a rotating disk take longer to find than to decode.
     How to fix: cache after decoding, copy the data to a local disk, or pack it into a few large files (TFRecord).
     """
-    yield from waits_in_text(self, facts, CACHE)
-    pack = Remedy(summary="Copy the images to a local disk, or pack them into a few large TFRecord files.")
-    yield from waits(self, facts, "training.profile_shares", remedies=(CACHE, pack))
+    yield from waits_in_text(self, facts, PACK, CACHE)
+    yield from waits(self, facts, "training.profile_shares", remedies=(CACHE, PACK))

@@ -15,6 +15,11 @@ AS_GRAPH = Remedy(
     "@tf.function on the training step of a loop of your own."
 )
 
+MAKE_GRAPHS = Remedy(
+    summary="Keep eager execution on and make graphs of what runs often: compile() without run_eagerly, @tf.function "
+    "on a step of your own, data for fit() and for its validation as batched tf.data datasets."
+)
+
 
 @rule(
     Severity.WARNING,
@@ -34,7 +39,7 @@ def eager_execution(self: Rule, facts: Facts) -> Iterator[Draft]:
     """
     told = events(facts, "eager-on")
     if not told and (words := said(facts, "said-eager-slower")):
-        yield self.finding(seen(words), variant="said", confidence=Confidence.LIKELY, remedies=(AS_GRAPH,))
+        yield self.finding(seen(words), variant="said", confidence=Confidence.LIKELY, remedies=(MAKE_GRAPHS,))
     elif not told and (loop := runs_eagerly(facts)):
         yield self.finding(seen(loop), variant="loop", confidence=Confidence.POSSIBLE, remedies=(AS_GRAPH,))
     elif not told:

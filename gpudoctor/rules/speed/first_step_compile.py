@@ -5,12 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpudoctor.facts.model import Facts, Known, LogEvent
-from gpudoctor.findings import Confidence, Severity
+from gpudoctor.findings import Applicability, Confidence, Remedy, Severity
 from gpudoctor.rules.python._state import events, seen
 from gpudoctor.rules.registry import Draft, Rule, rule
 from gpudoctor.rules.speed._told import said
 from gpudoctor.rules.speed._training import measured
 
+WARM_UP = Remedy(
+    summary="Call the model once with a batch of the usual shape before you time or serve it; judge by what follows."
+)
+KEEP_CODE = Remedy(
+    summary="Where the first call takes minutes at each start, the GPU's code is compiled anew each time. Keep it, and "
+    "see whether a TensorFlow with code for this GPU is to be had (gpudoctor plan).",
+    commands=("export CUDA_CACHE_MAXSIZE=4294967296",),
+    applicability=Applicability.SAFE,
+)
 # Shorter waits need no explanation.
 LONG_SECONDS = 5.0
 MANY_STEPS = 20
@@ -78,7 +87,13 @@ def _shown_first(self: Rule, facts: Facts) -> Iterator[Draft]:
         return
     words = said(facts, "said-first-slow", "first-call-slow")
     if words and training.later_epoch_seconds.get() is None:
-        yield self.finding(seen(words), variant="said", severity=Severity.WARNING, confidence=Confidence.POSSIBLE)
+        yield self.finding(
+            seen(words),
+            variant="said",
+            severity=Severity.WARNING,
+            confidence=Confidence.POSSIBLE,
+            remedies=(WARM_UP, KEEP_CODE),
+        )
         return
     first, later = training.first_step_seconds.get(), training.step_seconds.get()
     if first is not None and later and first >= 1 and first >= SHOWN_FACTOR * later:
