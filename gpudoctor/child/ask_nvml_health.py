@@ -86,9 +86,9 @@ def mig_handles(nvml: Asked, handle: object) -> tuple[list[object], object]:
         if len(handles) > count:
             continue
         code = answer.get("code") if isinstance(answer, dict) else None
-        if code == NO_PLACE:
+        if code == NO_PLACE and not isinstance(most, int):
             break
-        if code != FREE_PLACE and not handles:
+        if code not in (FREE_PLACE, NO_PLACE) and not handles:
             return [], answer
     return handles, None
 

@@ -42,9 +42,9 @@ WITHOUT_MPS = Remedy(
     Severity.ERROR,
     breaks=Capability.DEVICE_INIT,
     needs=(Capability.KERNEL_DRIVER, Capability.USER_DRIVER, Capability.VISIBLE),
-    message="CUDA cannot be started: cuInit answers {name} ({detail})",
+    message="CUDA cannot be started: {what}",
     variants={
-        "no-device": "the driver lists {count} GPUs, and CUDA sees none of them, though no variable hides them",
+        "no-device": "the driver lists GPUs, and CUDA sees none of them, though no variable hides them",
         "mps": "CUDA goes through MPS here, and its server does not serve this program: cuInit answers {name}",
     },
 )
@@ -60,18 +60,24 @@ def cuda_does_not_start(self: Rule, facts: Facts) -> Iterator[Draft]:
         return
     # Facts of a text tell what one program printed; only where the machine was looked at is all else ruled out.
     facts.driver.library_files.require()
-    count = facts.driver.nvml_device_count.get()
     variant, remedy = _kind(answer.code)
-    if answer.code == CUDA_NO_DEVICE and not count:
+    if answer.code == CUDA_NO_DEVICE and not facts.driver.nvml_device_count.get():
         return  # no GPU, or none that the driver took: rules of their own
     yield self.finding(
         ("driver.cuda_init", "driver.libcuda_file", "driver.nvml", "driver.nvml_device_count"),
         variant=variant,
         remedies=(remedy,),
         name=answer.name or f"error {answer.code}",
-        detail=answer.detail or "not known here",
-        count=count or 0,
+        what=_told(answer),
     )
+
+
+def _told(answer: ApiAnswer) -> str:
+    """Return the error in words, with its name."""
+    name = answer.name or f"error {answer.code}"
+    if not answer.detail:
+        return f"cuInit answers {name}"
+    return answer.detail if name in answer.detail else f"{answer.detail} ({name})"
 
 
 def _kind(code: int | None) -> tuple[str | None, Remedy]:

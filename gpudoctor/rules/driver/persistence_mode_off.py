@@ -17,8 +17,8 @@ SWITCH_ON = Remedy(
 
 @rule(
     Severity.NOTE,
-    message="persistence mode is off on a machine without a display: the driver starts {count} GPUs anew for each "
-    "program, which takes seconds",
+    message="persistence mode is off on a machine without a display: the driver starts its GPUs anew for each program, "
+    "which takes seconds",
 )
 def persistence_mode_off(self: Rule, facts: Facts) -> Iterator[Draft]:
     """The driver lets its GPUs go whenever no program uses them.
@@ -43,5 +43,4 @@ def persistence_mode_off(self: Rule, facts: Facts) -> Iterator[Draft]:
     yield self.finding(
         (*(f"gpus[{index}].persistence" for index in off[:2]), f"gpus[{off[0]}].display_active"),
         remedies=(SWITCH_ON,),
-        count=len(off),
     )
