@@ -53,7 +53,7 @@ def summarise(
     """Return one sentence. unread: rules of the policy that could not tell."""
     roots = [item for item in findings if item.role is Role.ROOT_CAUSE and item.severity >= Severity.WARNING]
     if roots:
-        count = len(roots)
+        count = len({(item.rule, item.message) for item in roots})  # of several GPUs the same is one
         what = {1: "one root cause"}.get(count, f"{count} root causes")
         return f"{what}: {'; '.join(dict.fromkeys(item.rule for item in roots))}"
     if unread:

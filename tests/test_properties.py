@@ -14,10 +14,10 @@ from msgspec.structs import replace
 
 from gpudoctor import engine
 from gpudoctor.facts import codec
-from gpudoctor.facts.model import Facts
+from gpudoctor.facts.model import Facts, Known
 from gpudoctor.findings import Expect, Finding, Outcome, Report, Role, Severity, Source, SourceKind, Verdict
 from gpudoctor.report import json as json_report
-from gpudoctor.report import text
+from gpudoctor.report import processes_json, processes_text, text
 from gpudoctor.rules.registry import Rule, load_rules
 from tests.any_facts import any_facts
 
@@ -122,6 +122,43 @@ def test_text_passes_no_control_character_on(
     page = text.render(judged(facts), width=width, color=color, unicode=unicode, verbose=verbose)
     assert not CONTROL.findall(COLOUR.sub("", page) if color else page)
     assert page.endswith("\n") and not page.startswith("\n")
+
+
+@functools.cache
+def processes_schema() -> jsonschema.Draft202012Validator:
+    return jsonschema.Draft202012Validator(processes_json.json_schema())
+
+
+@SETTINGS
+@given(any_facts(), st.integers(20, 200), st.booleans(), st.one_of(st.none(), st.integers(0, 2**64)))
+def test_processes_of_any_facts_are_listed(facts: Facts, width: int, short: bool, need: int | None) -> None:
+    report = judged(facts)
+    numbers = tuple(range(len(facts.gpus)))
+    page = processes_text.render(report, numbers, width=width, need=need, short=short)
+    assert not CONTROL.findall(page)
+    listed = json.loads(processes_json.render(report, numbers))
+    processes_schema().validate(listed)
+    for gpu in listed["gpus"]:
+        for process in gpu["processes"] or ():
+            ends = [command.split()[1] for command in process["commands"] if command.startswith("kill ")]
+            assert all(pid.isdigit() and int(pid) > 0 for pid in ends)
+            assert not (ends and process["own"] is False)
+
+
+@SETTINGS
+@given(any_facts())
+def test_what_holds_memory_does_not_depend_on_the_order_of_the_list(facts: Facts) -> None:
+    turned = []
+    for gpu in facts.gpus:
+        known = gpu.processes
+        turned.append(replace(gpu, processes=replace(known, value=known.value[::-1]))
+                      if isinstance(known, Known) else gpu)  # fmt: skip
+    other = replace(facts, gpus=tuple(turned))
+
+    def told(report: Report) -> set[tuple[str, Severity, int | None]]:
+        return {(item.rule, item.severity, item.gpu) for item in report.findings}
+
+    assert told(judged(other)) == told(judged(facts))
 
 
 @SETTINGS

@@ -17,6 +17,7 @@ DRIVERS_OWN_BYTES = 256 * MIB
 DRIVERS_OWN_SHARE = 0.02
 # A GPU that is used less is free.
 FREE_SHARE = 0.05
+BUSY_PERCENT = 30
 # The first process of a system or container: to end it ends all.
 INIT = 1
 # kernel-3f2a0c1e-....json; Visual Studio Code puts a v3 in front.
@@ -107,6 +108,15 @@ def free_gpu(facts: Facts, but: Gpu) -> Gpu | None:
         if seen and used is not None and total and used < FREE_SHARE * total:
             return gpu
     return None
+
+
+def roomiest_gpu(facts: Facts, but: Gpu) -> Gpu | None:
+    """Return another GPU that programs see, that has at least twice as much memory free and is not busy."""
+    least = 2 * (but.memory_free_bytes.get() or 0)
+    others = [gpu for gpu in facts.gpus if gpu is not but and gpu.visible.get() is not False
+              and (gpu.utilization_percent.get() or 0) < BUSY_PERCENT]  # fmt: skip
+    found = max(others, key=lambda gpu: gpu.memory_free_bytes.get() or 0, default=None)
+    return found if found is not None and (found.memory_free_bytes.get() or 0) > least else None
 
 
 def kernel_of(process: GpuProcess) -> str | None:

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from gpudoctor.facts.model import Api, Fact, Gpu, Known, RunOutcome, Unknown
 from gpudoctor.findings import Finding, Report, Severity
-from gpudoctor.report.process_lines import section
+from gpudoctor.report.process_lines import gpu_name, section
 
 MIB = 1024 * 1024
 GIB = 1024 * MIB
@@ -59,8 +59,13 @@ def areas(report: Report) -> tuple[Area, ...]:
 
 
 def _area(report: Report, title: str, known: bool, lines: list[str]) -> Area:
-    own = [finding for finding in report.findings if finding.area in _RULE_AREAS[title]]
+    own = [finding for finding in report.findings if _area_of(finding) in _RULE_AREAS[title]]
     return Area(title=title, state=_state(own, known), lines=tuple(lines))
+
+
+def _area_of(finding: Finding) -> str:
+    """Return where a finding belongs: what the driver tells of one GPU is about that GPU."""
+    return "gpu" if finding.area == "driver" and finding.gpu is not None else finding.area
 
 
 def _state(findings: list[Finding], known: bool) -> State:
@@ -118,16 +123,23 @@ def _driver(report: Report) -> tuple[bool, list[str]]:
 
 
 def _gpu(gpu: Gpu, number: int) -> str:
-    name = gpu.name.get() or (f"PCI device 10de:{gpu.pci_id.get()}" if gpu.pci_id.get() else "a GPU without a name")
     memory, capability = gpu.memory_total_bytes.get(), gpu.compute_capability.get()
     used = gpu.memory_used_bytes.get()
     held = f" ({used / MIB:.0f} MiB used)" if used is not None else ""
     return _join(
-        f"{number}: {name}",
+        f"{number}: {gpu_name(gpu)}",
         capability and f"compute capability {capability}",
         memory and f"{memory / GIB:.1f} GiB{held}",
+        _mig(gpu),
         "hidden from CUDA" if gpu.visible.get() is False else "",
     )
+
+
+def _mig(gpu: Gpu) -> str:
+    if not gpu.mig.get():
+        return ""
+    instances = gpu.mig_instances.get()
+    return "MIG" if instances is None else f"MIG with {len(instances)} instance{'' if len(instances) == 1 else 's'}"
 
 
 def _gpus(report: Report) -> tuple[bool, list[str]]:
@@ -138,6 +150,8 @@ def _gpus(report: Report) -> tuple[bool, list[str]]:
         return asked, [_gpu(gpu, number) for number, gpu in enumerate(gpus)]
     if isinstance(pci, Known) and not pci.value:
         return False, ["none on the PCI bus"]
+    if isinstance(pci, Known):
+        return False, [f"{len(pci.value)} on the PCI bus, none that the driver shows here"]
     return False, [_why(pci)]
 
 

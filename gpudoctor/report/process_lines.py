@@ -20,6 +20,12 @@ def size(count: int | None) -> str:
     return f"{count / MIB:.0f} MiB" if count < GIB else f"{count / GIB:.1f} GiB"
 
 
+def gpu_name(gpu: Gpu) -> str:
+    """Return the name of a GPU; of one that only the PCI bus tells of, its number there."""
+    device = gpu.pci_id.get()
+    return gpu.name.get() or (f"PCI device 10de:{device}" if device else "a GPU without a name")
+
+
 def age(seconds: int) -> str:
     """Return for how long something runs: 45 s, 3 min, 5 h, 2 days."""
     for limit, divisor, unit in ((172800, 86400, "days"), (7200, 3600, "h"), (120, 60, "min")):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpudoctor.facts.model import Facts, Gpu, GpuProcess, Known, Unknown
+from gpudoctor.facts.model import NOT_READ, Facts, Gpu, GpuProcess, Known, Unknown
 from gpudoctor.findings import Report, Severity
 from gpudoctor.processes import classes
 from gpudoctor.processes.classify import (
@@ -10,6 +10,7 @@ from gpudoctor.processes.classify import (
     free_gpu,
     kernel_of,
     place_of,
+    roomiest_gpu,
     unlisted_bytes,
     unseen_class,
     what_to_do,
@@ -17,13 +18,16 @@ from gpudoctor.processes.classify import (
 from gpudoctor.processes.model import ProcessClass
 from gpudoctor.report.clean import clean
 from gpudoctor.report.page import Page
-from gpudoctor.report.process_lines import KERNEL, age, name_of, owner_of, size, title_of
+from gpudoctor.report.process_lines import KERNEL, age, gpu_name, name_of, owner_of, size, title_of
 
 WIDTH = 80
 _SIZE_WIDTH = 11
 _COMMAND_CHARACTERS = 200
 _COLOURS = {Severity.ERROR: "bold red", Severity.WARNING: "bold yellow"}
 NOTHING = "no GPU is known"
+CHECK = "`gpudoctor check` tells why"
+UNDER_MIG = " Under MIG, the driver shows the processes of all instances to administrators only."
+_IN_TITLE = ("yours", "another user's")
 # Classes of programs that people start, without those whose advice says already whose they are.
 _ENDED_BY_OWNERS = tuple(row for row in classes.ROWS if "kill {pid}" in row.commands)
 LACK = "gpu-memory-not-free"
@@ -48,7 +52,7 @@ def render(
         if place:
             page.parts(("", ""))
         page.parts((clean(_head(number, gpu) + fits(gpu, need)), "bold"))
-        _processes(page, gpu, short=short)
+        _processes(page, gpu, facts, short=short)
     if short:
         return page.text().lstrip("\n")
     for finding in report.findings:
@@ -60,10 +64,15 @@ def render(
 
 
 def _why_none(report: Report) -> str:
-    nvml = report.facts.driver.nvml
+    why = _of_driver(report.facts) or ("the driver shows none" if report.facts.driver.nvml.get() is not None else "")
+    return f"{NOTHING}: {why}; {CHECK}" if why else NOTHING
+
+
+def _of_driver(facts: Facts) -> str:
+    """Return why NVML tells nothing; empty where it does, or nobody asked."""
+    nvml = facts.driver.nvml
     answer = nvml.get()
-    why = nvml.reason if isinstance(nvml, Unknown) else answer.detail if answer is not None else ""
-    return f"{NOTHING}: {why}" if why else NOTHING
+    return nvml.reason if isinstance(nvml, Unknown) else answer.detail if answer is not None else ""
 
 
 def _head(number: int, gpu: Gpu) -> str:
@@ -75,7 +84,7 @@ def _head(number: int, gpu: Gpu) -> str:
         f"busy {load} % of the time" if load is not None else "load not told",
         "hidden from CUDA" if gpu.visible.get() is False else "",
     ]
-    return f"GPU {number}: {gpu.name.get() or 'a GPU without a name'}: {', '.join(part for part in parts if part)}"
+    return f"GPU {number}: {gpu_name(gpu)}: {', '.join(part for part in parts if part)}"
 
 
 def fits(gpu: Gpu, need: int | None) -> str:
@@ -100,11 +109,13 @@ def fits(gpu: Gpu, need: int | None) -> str:
     return f"; {size(need)} does not fit: {size(lack)} more is needed{hint}"
 
 
-def _processes(page: Page, gpu: Gpu, *, short: bool) -> None:
+def _processes(page: Page, gpu: Gpu, facts: Facts, *, short: bool) -> None:
     processes, rest = gpu.processes, unlisted_bytes(gpu)
     if not isinstance(processes, Known):
-        why = processes.reason if isinstance(processes, Unknown) else "not read"
-        page.paragraph(f"Which processes use it cannot be told: {why}.")
+        why = processes.reason if isinstance(processes, Unknown) else NOT_READ
+        driver = _of_driver(facts) if why == NOT_READ else ""  # a GPU that only the PCI bus tells of
+        why = f"{driver}; {CHECK}" if driver else why
+        page.paragraph(f"Which processes use it cannot be told: {why}.{UNDER_MIG if gpu.mig.get() else ''}")
         return
     for same in listed(processes.value):
         _process(page, same, gpu)
@@ -127,11 +138,11 @@ def listed(processes: tuple[GpuProcess, ...]) -> list[list[GpuProcess]]:
 
 def _process(page: Page, same: list[GpuProcess], gpu: Gpu) -> None:
     process = same[0]
-    title = title_of(process, gpu)
+    title, owner = title_of(process, gpu), owner_of(process)
     memory = "not told" if process.memory_bytes is None else size(process.memory_bytes)
     facts = [
         f"pid {process.pid}" if process.pid else "no pid",
-        owner_of(process),
+        "" if title.endswith((" of yours", " of another user")) and owner in _IN_TITLE else owner,
         f"for {age(process.age_seconds)}" if process.age_seconds is not None else "",
         " and ".join(sorted(item.kind.value for item in same)),
         f"busy {process.utilization_percent} %" if process.utilization_percent is not None else "",
@@ -189,7 +200,7 @@ def _with_gpu(command: str, facts: Facts, taken: Gpu) -> str:
     """Return a command with a GPU that is free in place of the words for it; nothing where there is only one GPU."""
     if classes.FREE_GPU not in command:
         return command
-    free = free_gpu(facts, taken)
+    free = free_gpu(facts, taken) or roomiest_gpu(facts, taken)
     if free is not None and free.uuid.get():
         return command.replace(classes.FREE_GPU, free.uuid.get() or "")
     return command if len(facts.gpus) > 1 else ""

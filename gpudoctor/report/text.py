@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from gpudoctor.findings import Applicability, Confidence, Finding, Outcome, Remedy, Report, Role, Severity, Verdict
 from gpudoctor.report.areas import Area, State, areas
 from gpudoctor.report.clean import clean
@@ -78,27 +80,46 @@ def _area(page: _Page, area: Area) -> None:
 
 
 def _findings(page: _Page, report: Report) -> None:
-    for finding in report.findings:
-        if finding.role is not Role.ROOT_CAUSE or finding.severity is Severity.NOTE:
-            continue
+    for same in _once(item for item in report.findings if item.severity is not Severity.NOTE):
+        finding = same[0]
         sure = "" if finding.confidence is Confidence.CERTAIN else f", {finding.confidence.label}"
         page.heading(
-            (f"Root cause: {finding.rule}", _COLOURS[finding.severity]), (f" ({finding.severity.label}{sure})", "")
+            (f"Root cause: {finding.rule}", _COLOURS[finding.severity]),
+            (f" ({finding.severity.label}{sure}{_where(report, same, ', ')})", ""),
         )
         page.paragraph(_sentence(finding.message))
         for item in finding.evidence:
             page.paragraph(f"{item.fact}: {item.value} [{item.source}]", indent=4, style="dim")
-        folded = [item.rule for item in report.findings if _is_explained_by(item, finding)]
+        folded = [item.rule for item in report.findings if any(_is_explained_by(item, cause) for cause in same)]
         if folded:
             page.paragraph(f"This explains also: {', '.join(dict.fromkeys(folded))}.")
 
 
 def _notes(page: _Page, report: Report) -> None:
-    notes = [item for item in report.findings if item.severity is Severity.NOTE and item.role is Role.ROOT_CAUSE]
+    notes = _once(item for item in report.findings if item.severity is Severity.NOTE)
     if notes:
         page.heading(("Notes", _COLOURS[Severity.NOTE]))
-    for finding in notes:
-        page.paragraph(f"{finding.rule}: {_sentence(finding.message)}")
+    for same in notes:
+        where = _where(report, same, "")
+        page.paragraph(f"{same[0].rule}{f' ({where})' if where else ''}: {_sentence(same[0].message)}")
+
+
+def _once(findings: Iterable[Finding]) -> list[list[Finding]]:
+    """Return the root causes among findings; those that say the same of several GPUs stand together."""
+    found: dict[tuple[object, ...], list[Finding]] = {}
+    for item in findings:
+        if item.role is Role.ROOT_CAUSE:
+            found.setdefault((item.rule, item.message, item.severity, item.confidence), []).append(item)
+    return list(found.values())
+
+
+def _where(report: Report, same: list[Finding], before: str) -> str:
+    """Return of which GPUs findings tell, where there are several."""
+    numbers = [str(item.gpu) for item in same if item.gpu is not None]
+    if not numbers or len(report.facts.gpus) == 1:
+        return ""
+    *first, last = numbers
+    return f"{before}GPUs {', '.join(first)} and {last}" if first else f"{before}GPU {last}"
 
 
 def _is_explained_by(finding: Finding, cause: Finding) -> bool:

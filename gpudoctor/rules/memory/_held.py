@@ -7,7 +7,15 @@ from msgspec import Struct
 from gpudoctor.facts.model import Facts, Gpu, GpuProcess, ProcessSight
 from gpudoctor.findings import Applicability, Remedy
 from gpudoctor.processes import classes
-from gpudoctor.processes.classify import class_of, free_gpu, is_ours, unlisted_bytes, unseen_class, what_to_do
+from gpudoctor.processes.classify import (
+    class_of,
+    free_gpu,
+    is_ours,
+    roomiest_gpu,
+    unlisted_bytes,
+    unseen_class,
+    what_to_do,
+)
 from gpudoctor.rules.memory._state import gib
 
 MIB = 1024 * 1024
@@ -102,7 +110,8 @@ def _one(item: GpuProcess, gpu: Gpu) -> str:
 def remedies(facts: Facts, gpu: Gpu, found: Held) -> tuple[Remedy, ...]:
     """Return what can be done about those that hold most; a command is for the user to decide on."""
     made = []
-    other, unseen = free_gpu(facts, gpu), unseen_class(facts.host)
+    free, unseen = free_gpu(facts, gpu), unseen_class(facts.host)
+    other = free if free is not None else roomiest_gpu(facts, gpu)
     for item in found.processes[:_REMEDIES]:
         if (item.memory_bytes or 0) < _WORTH_A_REMEDY * found.size:
             continue
@@ -131,9 +140,17 @@ def remedies(facts: Facts, gpu: Gpu, found: Held) -> tuple[Remedy, ...]:
     if other is not None and other.uuid.get():
         made.append(
             Remedy(
-                summary=f"Use a GPU that nobody uses: {other.name.get() or 'it'}.",
+                summary=_another(facts, other, free=free is not None),
                 commands=(f"export CUDA_VISIBLE_DEVICES={other.uuid.get()}",),
                 applicability=Applicability.SAFE,
             )
         )
     return tuple(made)
+
+
+def _another(facts: Facts, other: Gpu, *, free: bool) -> str:
+    number = next(place for place, gpu in enumerate(facts.gpus) if gpu is other)
+    name = f"GPU {number}, {other.name.get() or 'without a name'}"
+    if free:
+        return f"Use a GPU that nobody uses: {name}."
+    return f"Use the GPU that has more memory free: {name}, {size_text(other.memory_free_bytes.get())}."
