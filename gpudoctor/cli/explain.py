@@ -119,10 +119,11 @@ def _with_machine(facts: Facts) -> Facts:
 
 def _listed() -> str:
     from gpudoctor.logs.messages import MESSAGES
+    from gpudoctor.logs.rows.blocks import BLOCKS
     from gpudoctor.logs.rows.said import SENTENCES
 
     lines = []
-    for message in sorted((*MESSAGES, *SENTENCES), key=lambda message: message.id):
+    for message in sorted((*MESSAGES, *SENTENCES, *BLOCKS), key=lambda message: message.id):
         printed = f", TensorFlow {message.tensorflow}" if message.tensorflow else ""
         lines += [f"{message.id} ({message.kind.value})", f"  {message.meaning} [{message.printed_by}{printed}]"]
     return "\n".join(lines) + "\n"

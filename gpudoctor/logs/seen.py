@@ -122,6 +122,13 @@ class Seen:
             self.files.setdefault(found, at)
             self.recognised += 1
 
+    def tell(self, message: str, at: str, **parameters: str) -> None:
+        """Take a message that no row of the table recognises by a line alone."""
+        source, _, number = at.rpartition(":")
+        line = int(number) if number.isdigit() else 0
+        self.events.append(LogEvent(message=message, line=line, source=source, parameters=parameters))
+        self.recognised += 1
+
     def sample(self, name: str, value: float) -> None:
         """Take one of many readings of the same thing."""
         samples = self.samples.setdefault(name, [])

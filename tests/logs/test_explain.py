@@ -14,6 +14,7 @@ from gpudoctor.cli import app
 from gpudoctor.findings import Report
 from gpudoctor.judging import judge_facts
 from gpudoctor.logs.messages import MESSAGES
+from gpudoctor.logs.rows.blocks import BLOCKS
 from gpudoctor.logs.rows.said import SENTENCES
 from gpudoctor.report.json import json_schema
 from tests.logs.test_texts import TEXTS
@@ -128,7 +129,7 @@ def test_wrong_usage(tmp_path: Path) -> None:
 def test_list() -> None:
     status, shown, _ = call("--list")
     assert status == 0
-    assert all(f"{message.id} (" in shown for message in (*MESSAGES, *SENTENCES))
+    assert all(f"{message.id} (" in shown for message in (*MESSAGES, *SENTENCES, *BLOCKS))
 
 
 def test_show_lines() -> None:

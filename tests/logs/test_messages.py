@@ -12,8 +12,10 @@ from gpudoctor.logs import sentences
 from gpudoctor.logs.formats import said
 from gpudoctor.logs.messages import MESSAGES, Message
 from gpudoctor.logs.reader import read_text
+from gpudoctor.logs.rows.blocks import BLOCKS
 from gpudoctor.logs.rows.said import SENTENCES
 from gpudoctor.logs.seen import Seen
+from gpudoctor.logs.text import TextReader
 
 RTX = {"gpu_name": "NVIDIA GeForce RTX 3080 Ti", "pci_address": "0000:01:00.0", "compute_capability": "8.6"}
 GTX = {"gpu_name": "GeForce GTX 660M", "pci_address": "0000:01:00.0", "compute_capability": "3.0"}
@@ -422,6 +424,13 @@ def test_a_sentence_is_told_by_its_example(message: Message) -> None:
     for number, line in enumerate(message.example.split("\n"), 1):
         reader.line(line, f"log.txt:{number}", seen)
     assert message.id in [event.message for event in seen.events]
+
+
+@pytest.mark.parametrize("message", BLOCKS, ids=lambda m: m.id)
+def test_a_format_tells_its_example(message: Message) -> None:
+    reader = TextReader()
+    reader.read([message.example.encode()], "log.txt")
+    assert message.id in [event.message for event in reader.seen.events]
 
 
 def test_every_name_that_sentences_give_is_described() -> None:

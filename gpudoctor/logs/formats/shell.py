@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpudoctor.facts.model import LogEvent, RunOutcome, TensorFlowRun
+from gpudoctor.facts.model import RunOutcome, TensorFlowRun
 from gpudoctor.logs.seen import Seen, compiled
 
 OPENERS = (
@@ -55,6 +55,8 @@ _ASKS_VERSION = (
     "tensorflow.version.VERSION",
 )
 _ASKS_KERAS = ("keras.__version__",)
+_ASKS_BACKEND = ("backend.backend()", "config.backend()", "keras.backend()")
+_BACKEND = r"[\"']?(jax|torch|numpy|openvino|theano|cntk)[\"']?\Z"
 _ASKS_DEVICES = ("list_physical_devices", "list_logical_devices", "experimental_list_devices")
 _NUMBER = (
     r"(?i:num(?:ber)?(?: of)? gpus? (?:available|found|detected)|gpus? available|available gpus?)\s{0"
@@ -152,6 +154,8 @@ class Reader:
             seen.note("tensorflow.version", match["version"], at)
             if any(word in asked for word in _ASKS_DEVICES):
                 return  # both were asked in one line: the devices are still to come
+        elif any(word in asked for word in _ASKS_BACKEND) and (match := compiled(_BACKEND).match(text)):
+            seen.tell("keras-backend-told", at, backend=match[1])
         elif "egmentation fault" in text and compiled(_IMPORTS).search(asked):
             detail = "was ended by SIGSEGV"
             run = TensorFlowRun(outcome=RunOutcome.SIGNAL, stage="importing", detail=detail)
@@ -183,9 +187,3 @@ class Reader:
             return False
         seen.recognised += 1
         return True
-
-
-def event(message: str, at: str, **parameters: str) -> LogEvent:
-    """Return an event for a line that no row of the table describes."""
-    source, _, number = at.rpartition(":")
-    return LogEvent(message=message, line=int(number) if number.isdigit() else 0, source=source, parameters=parameters)

@@ -79,6 +79,15 @@ ROWS = (
         example="TensorFloat-32 will be used for the matrix multiplication. This will only be logged once.",
     ),
     Message(
+        "colab-no-gpu",
+        _K.GPU_UNUSABLE,
+        ("SystemError: GPU device not found",),
+        "",
+        "The check at the head of Colab's notebook about GPUs: TensorFlow gave it no GPU.",
+        "Colab's notebook about GPUs",
+        example="SystemError: GPU device not found",
+    ),
+    Message(
         "listed-device",
         _K.USAGE,
         ("hysicalDevice(name=", "ogicalDevice(name="),

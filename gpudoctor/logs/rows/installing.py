@@ -48,10 +48,11 @@ ROWS = (
     Message(
         "python-not-satisfied",
         _K.USAGE,
-        (", so it will not be satisfied for Python",),
-        r"(?P<package>tensorflow[\w-]{0,40}) requires Python (?P<needed>[^\r\n]{1,60}?), so it will not be satisfied",
+        (", so it will not be satisfied for Python", " does not satisfy Python"),
+        r"(?P<package>tensorflow[\w-]{0,40}) requires Python (?P<needed>[^\r\n]{1,60}?), so it will not be satisfied"
+        r"|does not satisfy Python[^\r\n]{1,60}? and (?P<wanted>tensorflow[^\s\r\n]{0,60}) ",
         "No release of it serves all the Pythons that the project allows.",
-        "poetry",
+        "poetry, uv",
         example="tensorflow requires Python >=3.9,<3.13, so it will not be satisfied for Python >=3.13,<4.0",
     ),
     Message(
@@ -68,8 +69,15 @@ ROWS = (
     Message(
         "conda-python-conflicts",
         _K.USAGE,
-        ("which conflicts with any installable versions", "->python ", " -> python "),
+        (
+            "which conflicts with any installable versions",
+            "->python ",
+            " -> python ",
+            " requires python ",
+            "pin on python ",
+        ),
         r"python [^\r\n]{1,80}?, which conflicts with any installable versions"
+        r"|(?P<build>tensorflow)[^\r\n]{0,80} requires python [^\r\n]{1,60}, but none of the providers|pin on python \d"
         r"|(?P<package>tensorflow)[^\r\n]{0,60}-> ?python [\d.*]{1,8}",
         "conda has no build for the Python of this environment.",
         "mamba, conda",
@@ -85,6 +93,7 @@ ROWS = (
             "Could not solve for environment specs",
             "UnsatisfiableError:",
             "ResolutionFailure",
+            "ResolvePackageNotFound",
             "ackages are not available from current channels",
         ),
         "",
@@ -104,10 +113,12 @@ ROWS = (
             "-tensorflow->",
             "tensorflow [",
             "tensorflow   but there are no viable",
+            "is not installable because there are no viable options",
         ),
         # What follows belongs to other messages.
         r"(?:no versions? of|depends on|Because|-)(?= ?(?P<package>tensorflow[\w-]{0,30})"
-        r"(?![^\r\n]{0,60}-> ?python))|tensorflow(?= \[| {1,4}but there are no viable)",
+        r"(?![^\r\n]{0,60}-> ?python))|tensorflow(?= \[| {1,4}but there are no viable"
+        r"| [^\r\n]{1,40} is not installable because)",
         "The installer, or a list of requirements, names TensorFlow.",
         "uv, poetry, conda, mamba",
         example="Because no versions of tensorflow match >1.8,<2.0",

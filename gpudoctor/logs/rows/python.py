@@ -159,16 +159,6 @@ ROWS = (
         "incompatible.",
     ),
     Message(
-        "windows-long-paths",
-        _K.IMPORT_FAILED,
-        ("does not have Windows Long Path support enabled",),
-        "",
-        "Windows allows paths of 260 characters only: pip could not write all files of a package.",
-        "pip",
-        example="HINT: This error might have occurred since this system does not have Windows Long Path support "
-        "enabled.",
-    ),
-    Message(
         "conda-python-refused",
         _K.USAGE,
         (" -> python[version=",),

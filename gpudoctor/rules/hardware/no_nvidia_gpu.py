@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpudoctor.facts.model import Api, Facts, Known
+from gpudoctor.facts.model import Api, Facts, Known, LogEvent, Unknown
 from gpudoctor.findings import Applicability, Capability, Confidence, Remedy, Severity
+from gpudoctor.rules.driver._state import answers
+from gpudoctor.rules.python._state import events, seen
 from gpudoctor.rules.registry import Draft, Rule, rule
 
 USE_THE_CPU = Remedy(
@@ -29,6 +31,7 @@ def _in_colab(facts: Facts) -> bool:
     Severity.ERROR,
     breaks=Capability.HARDWARE,
     message="this machine has no NVIDIA GPU: none is on its PCI bus, and neither NVML nor CUDA reports one",
+    variants={"colab": "the runtime of this Colab notebook gives TensorFlow no GPU: mostly it is one without a GPU"},
 )
 def no_nvidia_gpu(self: Rule, facts: Facts) -> Iterator[Draft]:
     """The machine has no NVIDIA GPU.
@@ -39,6 +42,16 @@ def no_nvidia_gpu(self: Rule, facts: Facts) -> Iterator[Draft]:
     through by the host.
     """
     if facts.host.os.get() == "macos":
+        return
+    if isinstance(facts.host.pci_gpus, Unknown) and (told := _told_by_colab(facts)):
+        # A TensorFlow that was installed there may miss its CUDA libraries instead.
+        own = isinstance(facts.python.packages, Known)
+        yield self.finding(
+            seen(told),
+            variant="colab",
+            confidence=Confidence.POSSIBLE if own else Confidence.LIKELY,
+            remedies=(COLAB,),
+        )
         return
     devices = facts.host.pci_gpus.require()
     reported = (facts.driver.nvml_device_count.get() or 0) + (facts.driver.cuda_device_count_unmasked.get() or 0)
@@ -58,3 +71,11 @@ def no_nvidia_gpu(self: Rule, facts: Facts) -> Iterator[Draft]:
         confidence=Confidence.LIKELY if loaded else Confidence.CERTAIN,
         remedies=(COLAB,) if _in_colab(facts) else (USE_THE_CPU,),
     )
+
+
+def _told_by_colab(facts: Facts) -> tuple[LogEvent, ...]:
+    """Return what Colab's own check printed, where nothing shows a driver or another cause."""
+    driver = isinstance(facts.driver.version, Known) or answers(facts) or facts.gpus
+    listed = any(device.kind == "GPU" for device in facts.tensorflow.devices.get() or ())
+    other = events(facts, "cannot-dlopen", "library-not-loaded", "hidden-by-variable")
+    return () if driver or listed or other else events(facts, "colab-no-gpu")

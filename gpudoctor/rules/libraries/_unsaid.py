@@ -12,7 +12,8 @@ from gpudoctor.rules.libraries._stack import cuda_of
 # Events that give no reason for a GPU that is not listed.
 NO_REASON = ("listed-device", "onednn-notice", "cpu-features-notice", "absl-before-start", "nvcc-release",
              "library-file", "nvml-library-version", "numa-node", "factory-registered-twice", "tensorrt-not-loaded",
-             "computation-placer-twice", "kernel-without-numa", "cpu-frequency", "xla-service")  # fmt: skip
+             "computation-placer-twice", "kernel-without-numa", "cpu-frequency", "xla-service",
+             "colab-no-gpu")  # fmt: skip
 
 
 def nothing_else_explains(facts: Facts) -> bool:

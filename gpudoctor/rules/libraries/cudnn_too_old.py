@@ -8,9 +8,18 @@ from gpudoctor import compat
 from gpudoctor.facts.model import Facts, Known
 from gpudoctor.findings import Capability, Confidence, Severity
 from gpudoctor.rules.libraries._remedies import bring_cudnn
-from gpudoctor.rules.libraries._stack import CUDNN_FAILED, compiled_cudnn, cudnn_major, gpu_listed, lack, shown, winner
+from gpudoctor.rules.libraries._stack import (
+    CUDNN_FAILED,
+    compiled_cudnn,
+    cuda_major,
+    cudnn_major,
+    gpu_listed,
+    lack,
+    shown,
+    winner,
+)
 from gpudoctor.rules.libraries._unsaid import nothing_else_explains
-from gpudoctor.rules.python._state import events, seen
+from gpudoctor.rules.python._state import events, package, seen, told
 from gpudoctor.rules.registry import Draft, Rule, rule
 
 MINOR = 2
@@ -39,20 +48,23 @@ def cudnn_too_old(self: Rule, facts: Facts) -> Iterator[Draft]:
     """
     if facts.tensorflow.cuda_build.get() is False:
         return
-    told = [e for e in events(facts, "cudnn-runtime-too-old") if {"loaded", "compiled"} <= e.parameters.keys()]
-    if told:
+    logged = [e for e in events(facts, "cudnn-runtime-too-old") if {"loaded", "compiled"} <= e.parameters.keys()]
+    if logged:
         yield self.finding(
-            (*seen(tuple(told)), *shown(facts)),
+            (*seen(tuple(logged)), *shown(facts)),
             remedies=bring_cudnn(facts),
-            have=told[-1].parameters["loaded"],
-            need=told[-1].parameters["compiled"],
+            have=logged[-1].parameters["loaded"],
+            need=logged[-1].parameters["compiled"],
         )
         return
     if facts.host.os.get() not in (None, "linux"):
         return
-    if not isinstance(facts.libraries.found, Known) and isinstance(facts.libraries.told, Known):
-        yield from _in_text(self, facts)
-        return
+    if not isinstance(facts.libraries.found, Known):
+        by_list = tuple(_by_wheel(self, facts))
+        yield from by_list
+        if by_list or isinstance(facts.libraries.told, Known):
+            yield from () if by_list else _in_text(self, facts)
+            return
     version, major = facts.tensorflow.version.require(), cudnn_major(facts)
     library = winner(facts, f"libcudnn.so.{major}")
     if library is None:
@@ -89,19 +101,19 @@ def _in_text(self: Rule, facts: Facts) -> Iterator[Draft]:
     """Find it by the files and packages that a text names, where a lack or a failure of cuDNN is told as well."""
     version, need = facts.tensorflow.version.require(), compiled_cudnn(facts)
     lacks = None if events(facts, *CUDNN_FAILED) else lack(facts, silent=nothing_else_explains(facts))
-    told = [item for item in facts.libraries.told.get() or () if item.name == "cudnn"]
-    numbers = [int(item.soname.rpartition(".")[2]) for item in told]
-    only_older = bool(told) and max(numbers) < cudnn_major(facts)
+    named = [item for item in facts.libraries.told.get() or () if item.name == "cudnn"]
+    numbers = [int(item.soname.rpartition(".")[2]) for item in named]
+    only_older = bool(named) and max(numbers) < cudnn_major(facts)
     failed = events(facts, *CUDNN_FAILED) and not _brings_its_own(facts)
     if lacks is not None and lacks.by_text and not lacks.cuda and only_older:
-        variant, have = "major", told[0].version.get() or str(numbers[0])
-    elif failed and len(told) == 1 and numbers[0] == cudnn_major(facts) and _is_older(told[0].version.get(), need):
-        variant, have = "text", told[0].version.require()
+        variant, have = "major", named[0].version.get() or str(numbers[0])
+    elif failed and len(named) == 1 and numbers[0] == cudnn_major(facts) and _is_older(named[0].version.get(), need):
+        variant, have = "text", named[0].version.require()
     else:
         return
     yield self.finding(
         (
-            *shown(facts, told[0]),
+            *shown(facts, named[0]),
             "tensorflow.version",
             "tensorflow.built_with_cudnn",
             *seen(events(facts, *CUDNN_FAILED)),
@@ -110,6 +122,24 @@ def _in_text(self: Rule, facts: Facts) -> Iterator[Draft]:
         confidence=Confidence.LIKELY,
         remedies=bring_cudnn(facts),
         have=have,
+        need=need,
+        version=version,
+    )
+
+
+def _by_wheel(self: Rule, facts: Facts) -> Iterator[Draft]:
+    """Find it by the wheel of cuDNN in a list of packages: TensorFlow looks there first."""
+    wheel = package(facts, f"nvidia-cudnn-cu{cuda_major(facts)}")
+    version, need = facts.tensorflow.version.require(), compiled_cudnn(facts)
+    same = wheel is not None and compat.version(wheel.version).major == compat.version(need).major
+    if wheel is None or not same or not _is_older(wheel.version, need) or events(facts, "loaded-cudnn"):
+        return
+    yield self.finding(
+        (*told(wheel), "tensorflow.version", "tensorflow.built_with_cudnn"),
+        variant="text",
+        confidence=Confidence.LIKELY,
+        remedies=bring_cudnn(facts),
+        have=wheel.version,
         need=need,
         version=version,
     )

@@ -31,7 +31,6 @@ GONE_FROM_PYTHON = ("imp", "distutils")
         "other": "pip finds no {requirement} for {python}: what it has for this Python is {offered}",
         "channels": "conda's channels have no {requirement} for this platform",
         "conda": "conda has no TensorFlow build for the Python of this environment, or for what else is asked for",
-        "conda": "conda finds no build of {requirement} for this Python",
         "refused": "pip refuses {requirement} on {python}",
         "too-new": "this Python no longer has {module}, which this TensorFlow, or a package beside it, still uses",
         "held-back": "TensorFlow {version} is the newest for Python {python}; {newest} needs Python {first} or newer",
@@ -123,16 +122,6 @@ def _from_log(self: Rule, facts: Facts) -> Iterator[Draft]:
         return
     if (conda := _from_conda(self, facts)) is not None:
         yield conda
-        return
-    conflict = events(facts, "conda-conflict")
-    if conflict and events(facts, "conda-conflict-python") and not events(facts, "conda-cuda-missing"):
-        yield self.finding(
-            seen((conflict[0], *events(facts, "conda-conflict-python"))),
-            variant="conda",
-            confidence=Confidence.LIKELY,
-            remedies=tensorflow_that_fits(facts),
-            requirement=conflict[0].parameters.get("package", "tensorflow"),
-        )
         return
     gone = events(facts, "python-too-new") + tuple(
         event for event in events(facts, "no-module") if event.parameters.get("module") in GONE_FROM_PYTHON

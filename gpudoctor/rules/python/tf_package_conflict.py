@@ -55,7 +55,6 @@ REMAINS = ("hollow", "files-missing")
         "requires": "{package} {version} requires {name} {specifier}, and {installed} is installed",
         "pinned": "{package} {version} and TensorFlow ask for different versions of {name}: {package} requires "
         "{requirement}, and {installed} is installed",
-        "conda": "conda finds no versions of {packages} and of what is asked for beside it that fit together",
         "impossible": "the resolver finds no versions that fit together: what {packages} require contradicts itself",
         "unsolved": "the installer finds no versions that fit together with {package}",
         "log": "packages of TensorFlow's family do not fit together: {package} {version} requires {requirement}, and "
@@ -257,20 +256,21 @@ def _of_providers(facts: Facts) -> list[LogEvent]:
 def _impossible(self: Rule, facts: Facts) -> Iterator[Draft]:
     """Find what resolvers print that find no set of versions."""
     for event in events(facts, "pip-impossible", "resolver-impossible"):
-        text = " ".join(value for key, value in event.parameters.items() if key != "requirement")
+        if event.message == "resolver-impossible" and events(facts, *TOLD_ELSEWHERE):
+            continue
+        text = " ".join(event.parameters.values())
         packages = event.parameters.get("packages", "")
         if event.message == "resolver-impossible":
             packages = " and ".join(dict.fromkeys(re.findall(ASKED, text)))
         if packages and re.search(FAMILY, text.lower()):
-            yield self.finding(seen((event,)), variant="impossible", packages=packages)
+            yield self.finding(seen((event,)), variant="impossible", remedies=(ALONE,), packages=packages)
             return
-    conflict = events(facts, "conda-conflict")
-    if conflict and not events(facts, "conda-conflict-python", "conda-cuda-missing", "conda-python-refused"):
+    if unsolved := _unsolved(facts):
+        named = next(
+            (event.parameters["package"] for event in unsolved if event.parameters.get("package")), "tensorflow"
+        )
         yield self.finding(
-            seen(conflict),
-            variant="conda",
-            confidence=Confidence.LIKELY,
-            packages=conflict[0].parameters.get("package", "tensorflow"),
+            seen(unsolved), variant="unsolved", confidence=Confidence.LIKELY, remedies=(ALONE,), package=named
         )
 
 

@@ -43,7 +43,7 @@ def wrong_keras_backend(self: Rule, facts: Facts) -> Iterator[Draft]:
     gone (theano, cntk) Keras cannot be imported, and from 2.16 on TensorFlow neither.
     How to fix: set KERAS_BACKEND=tensorflow, or change the entry "backend" in keras.json.
     """
-    logged = events(facts, "keras-backend-unknown", "keras-backend-old", "keras-json-backend")
+    logged = events(facts, "keras-backend-unknown", "keras-backend-old", "keras-backend-told", "keras-json-backend")
     if logged and not isinstance(facts.python.environment, Known):
         yield _from_log(self, logged)
         return

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpudoctor.facts.model import Absent, Facts, FactUnavailable, LogEvent, RunOutcome
-from gpudoctor.findings import Applicability, Capability, Confidence, Remedy, Severity
+from gpudoctor.findings import Applicability, Capability, Remedy, Severity
 from gpudoctor.rules.python._state import events, failed_import, imported, seen
 from gpudoctor.rules.registry import Draft, Rule, rule
 from gpudoctor.rules.tensorflow._install import pip_install
@@ -32,25 +32,6 @@ _EXPLAINED = (
 )
 
 
-LONG_PATHS = (
-    Remedy(
-        summary="Let Windows take long paths (in a PowerShell that runs as administrator), start again, and install "
-        "anew.",
-        commands=(
-            "New-ItemProperty -Path HKLM:\\SYSTEM\\CurrentControlSet\\Control\\FileSystem -Name LongPathsEnabled "
-            "-Value 1 -PropertyType DWORD -Force",
-            "python -m pip install --force-reinstall tensorflow",
-        ),
-        applicability=Applicability.UNSAFE,
-    ),
-    Remedy(
-        summary="Or install into a virtual environment with a short path.",
-        commands=("py -m venv C:\\tf", "C:\\tf\\Scripts\\python -m pip install tensorflow"),
-        applicability=Applicability.SAFE,
-    ),
-)
-
-
 @rule(
     Severity.ERROR,
     breaks=Capability.TENSORFLOW,
@@ -64,8 +45,6 @@ LONG_PATHS = (
         "openmp": "the process ends because two copies of OpenMP's library are loaded into it ({library}): two "
         "packages each bring one",
         "log": "TensorFlow's native library did not load",
-        "paths": "pip could not write all of TensorFlow's files: Windows allows paths of 260 characters only, and what "
-        "it wrote is no whole TensorFlow",
         "tf1": "the program is written for TensorFlow 1 and meets TensorFlow 2, which does not have what it asks for",
     },
 )
@@ -90,9 +69,6 @@ def tensorflow_import_fails(self: Rule, facts: Facts) -> Iterator[Draft]:
         return
     if run is None and (old := _written_for_1(facts)):
         yield self.finding((*seen(old), "tensorflow.version"), variant="tf1", remedies=(UPGRADE_CODE,))
-        return
-    if run is None and (long := events(facts, "windows-long-paths")) and not imported(facts):
-        yield self.finding(seen(long), variant="paths", confidence=Confidence.LIKELY, remedies=LONG_PATHS)
         return
     facts.tensorflow.run.require()
     if run is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpudoctor.facts.model import Absent, Facts, FactUnavailable, LogEvent, Unknown
+from gpudoctor.facts.model import Absent, Facts, FactUnavailable, Unknown
 from gpudoctor.findings import Applicability, Capability, Confidence, Remedy, Severity
 from gpudoctor.rules.python._state import events, imported, seen
 from gpudoctor.rules.registry import Draft, Rule, rule
@@ -34,7 +34,6 @@ POINT_AT_IT = Remedy(
         "space": "pip could not install TensorFlow: the disk, or this user's share of it, is full",
         "denied": "pip could not install TensorFlow: the system refused it to write ({reason})",
         "managed": "pip did not install: this system lets it change nothing in its own Python",
-        "conda": "conda did not install {package}: its channels have none for this platform",
         "log": "the Python that ran this program finds no TensorFlow: it is not installed there",
     },
 )
@@ -55,17 +54,6 @@ def tensorflow_not_installed(self: Rule, facts: Facts) -> Iterator[Draft]:
     if logged and unknown and not isinstance(facts.tensorflow.version, Absent):
         yield self.finding(
             (*seen(logged), "python.version"), variant="log", remedies=(POINT_AT_IT, *tensorflow_that_fits(facts))
-        )
-        return
-    missing = events(facts, "conda-not-found")
-    if missing and isinstance(facts.tensorflow.version, Unknown) and not _given_up(missing[0]):
-        package = " ".join(part for part in missing[0].parameters.values() if part)
-        yield self.finding(
-            seen(missing),
-            variant="conda",
-            confidence=Confidence.LIKELY,
-            remedies=tensorflow_that_fits(facts),
-            package=package,
         )
         return
     if not isinstance(facts.tensorflow.version, Absent) or not isinstance(facts.tensorflow.distribution, Absent):
@@ -152,9 +140,3 @@ def _refused(self: Rule, facts: Facts) -> Draft | None:
 
 def _is_other_name(module: str) -> bool:
     return module in OTHER_NAMES or (module != TENSORFLOW and module.lower() == TENSORFLOW)
-
-
-def _given_up(event: LogEvent) -> bool:
-    """Whether it is a package that is no more: tensorflow-gpu-package-removed tells that."""
-    version = event.parameters.get("version", "").rstrip(".*")
-    return event.parameters.get("package") == "tensorflow-gpu" and at_least(version or None, "2.12")
