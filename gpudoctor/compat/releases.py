@@ -60,8 +60,11 @@ def pythons_of(row: Wheel) -> tuple[str, ...]:
 
 @cache
 def newest_release() -> str:
-    """The newest stable release that the tables know."""
-    return next(releases())
+    """The newest stable release that the tables know; raises NotCovered where they know none."""
+    newest = next(releases(), None)
+    if newest is None:
+        raise NotCovered("no release of TensorFlow is in the tables")
+    return newest
 
 
 def is_newer_than_tables(tensorflow: str) -> bool:

@@ -31,6 +31,8 @@ def newest_by_python(platform: str) -> dict[str, str]:
     for row in load(Wheel).rows:
         if row.platform != platform or row.package not in PACKAGES or compat.version(row.tensorflow).is_prerelease:
             continue
+        if row.confidence is compat.Trust.LOW:
+            continue
         for python in compat.pythons_of(row):
             if python not in found or compat.version(row.tensorflow) > compat.version(found[python]):
                 found[python] = row.tensorflow

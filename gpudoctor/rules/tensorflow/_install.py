@@ -94,7 +94,10 @@ def newer_than_any_wheel(facts: Facts, *, hard: bool) -> tuple[Remedy, ...]:
     """Return what to do with a GPU for which no published wheel has native code."""
     if isinstance(facts.tensorflow.version, Unknown):
         return ()
-    newest = f"to {compat.newest_release()} (the newest in the tables of {compat.tables_date()})"
+    try:
+        newest = f"to {compat.newest_release()} (the newest in the tables of {compat.tables_date()})"
+    except compat.NotCovered:
+        return ()
     if hard:
         summary = (
             f"No published TensorFlow wheel {newest} has native code for this GPU. Use NVIDIA's TensorFlow container "
