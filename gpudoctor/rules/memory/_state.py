@@ -12,12 +12,20 @@ MIB = 1024 * 1024
 GIB = 1024 * MIB
 # Of a GPU's memory: from here on it is as good as all of it.
 NEARLY_ALL = 0.85
+# Of the TensorFlow that gpudoctor starts.
+OWN_LOG = "TensorFlow's log"
 OUT_OF_MEMORY = ("out-of-memory",)
 
 
 def out_of_memory(facts: Facts) -> tuple[LogEvent, ...]:
     """Return the events that tell of a lack of GPU memory, without those about the computer's own."""
     return tuple(event for event in events(facts, *OUT_OF_MEMORY) if "CPU" not in event.parameters.get("device", "GPU"))
+
+
+def by_small_computation(facts: Facts) -> bool:
+    """Whether it was gpudoctor's own small computation that found no memory, no training: it needs next to none."""
+    told = out_of_memory(facts)
+    return facts.tensorflow.run.get() is not None and all(event.source == OWN_LOG for event in told)
 
 
 def compute_processes(gpu: Gpu) -> tuple[GpuProcess, ...]:

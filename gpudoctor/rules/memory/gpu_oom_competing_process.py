@@ -6,7 +6,16 @@ from collections.abc import Iterator
 
 from gpudoctor.facts.model import Facts
 from gpudoctor.findings import Applicability, Capability, Confidence, Evidence, Remedy, Severity
-from gpudoctor.rules.memory._state import MIB, NEARLY_ALL, compute_processes, gib, out_of_memory, share
+from gpudoctor.rules.gpu._code import is_hidden
+from gpudoctor.rules.memory._state import (
+    MIB,
+    NEARLY_ALL,
+    by_small_computation,
+    compute_processes,
+    gib,
+    out_of_memory,
+    share,
+)
 from gpudoctor.rules.python._state import events, seen
 from gpudoctor.rules.registry import Draft, Rule, rule
 
@@ -14,6 +23,8 @@ HELD_SHARE = 0.3
 # TensorFlow takes what is free: a device with less than this part of the GPU's memory was made beside others.
 SMALL_DEVICE = 0.3
 FULL = "could not be opened"
+# Of what was free when TensorFlow started. A desktop and a browser leave more.
+LITTLE_FREE = 0.25
 END_IT = Remedy(
     summary="End the other process if it is yours (a notebook keeps its memory until its kernel is shut down), use "
     "another GPU, or let both take memory as they need it.",
@@ -34,6 +45,7 @@ END_IT = Remedy(
     variants={
         "full": "the GPU's memory was taken before TensorFlow came: it could not even be opened",
         "device": "TensorFlow got only {size} of the GPU's memory: the rest is held by others",
+        "small": "even a small computation finds no memory on the GPU: {who} is taken",
     },
 )
 def gpu_oom_competing_process(self: Rule, facts: Facts) -> Iterator[Draft]:
@@ -49,10 +61,10 @@ def gpu_oom_competing_process(self: Rule, facts: Facts) -> Iterator[Draft]:
     held = others_hold_it(facts)
     if not held:
         return
-    small = held[0].fact == "tensorflow.events"
+    by_log, unnamed = held[0].fact == "tensorflow.events", held[0].fact.endswith("memory_used_bytes")
     yield self.finding(
         (*seen(told), *held),
-        variant=("full" if held[0].value == FULL else "device") if small else None,
+        variant=("full" if held[0].value == FULL else "device") if by_log else "small" if unnamed else None,
         confidence=Confidence.LIKELY,
         remedies=(END_IT,),
         who=held[0].value,
@@ -66,10 +78,13 @@ def others_hold_it(facts: Facts) -> tuple[Evidence, ...]:
     if unopened:  # it was full before TensorFlow came
         source = f"{unopened[0].source}, line {unopened[0].line}"
         return (Evidence(fact="tensorflow.events", value=FULL, source=source),)
+    if little := _little_free(facts):
+        return little
     for index, gpu in enumerate(facts.gpus):
         # With one process it may be this program itself; a log and a table of one time show both.
         processes = [item for item in compute_processes(gpu) if share(item.memory_bytes, gpu) >= HELD_SHARE]
-        if len(processes) > 1 or (processes and (_small_device(facts, index) or _refused_from_the_start(facts, index))):
+        alone = _small_device(facts, index) or _refused_from_the_start(facts, index) or by_small_computation(facts)
+        if len(processes) > 1 or (processes and alone):
             value = ", ".join(
                 f"{item.name or 'a process'} (pid {item.pid}) {gib(item.memory_bytes)}" for item in processes
             )
@@ -78,7 +93,32 @@ def others_hold_it(facts: Facts) -> tuple[Evidence, ...]:
         small = _small_device(facts, index)
         if small:
             return small
+        used = gpu.memory_used_bytes.get()
+        if by_small_computation(facts) and share(used, gpu) >= NEARLY_ALL and not is_hidden(gpu):
+            text = f"{gib(used)} of {gib(gpu.memory_total_bytes.get())}"
+            return (Evidence(fact=f"gpus[{index}].memory_used_bytes", value=text, source="NVML"),)
     return ()
+
+
+def _little_free(facts: Facts) -> tuple[Evidence, ...]:
+    """Return what TensorFlow told of a GPU with little free memory, before it took any itself."""
+    total = ""
+    for event in events(facts, "memory-at-start"):
+        total = event.parameters.get("total", total)
+        free = event.parameters.get("free")
+        if free and total and 0 < _size(free) < LITTLE_FREE * _size(total):
+            place = f"{event.source or 'the log'}, line {event.line}"
+            return (Evidence(fact="tensorflow.events", value=free, source=place),)
+    return ()
+
+
+def _size(text: str) -> float:
+    """Return the number of MiB of 148.69MiB; 0 for what is none."""
+    factor = {"K": 1 / 1024, "M": 1.0, "G": 1024.0}.get(text[-3:-2], 0.0)
+    try:
+        return float(text[:-3]) * factor
+    except ValueError:
+        return 0.0
 
 
 def _refused_from_the_start(facts: Facts, index: int) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from gpudoctor.facts.model import Facts
 from gpudoctor.findings import Applicability, Capability, Confidence, Remedy, Severity
-from gpudoctor.rules.memory._state import out_of_memory
+from gpudoctor.rules.memory._state import by_small_computation, out_of_memory
 from gpudoctor.rules.memory.gpu_oom_competing_process import others_hold_it
 from gpudoctor.rules.python._state import events, seen
 from gpudoctor.rules.registry import Draft, Rule, rule
@@ -25,6 +25,9 @@ HANDLES = ("cudnn-handle", "cublas-handle")
     breaks=Capability.MEMORY,
     needs=(Capability.KERNELS, Capability.USER_DRIVER),
     message="the model needs more memory than the GPU has: {what} could not be allocated",
+    variants={
+        "small": "the GPU has no memory even for a small computation ({what}), though nobody else is seen to hold it"
+    },
 )
 def gpu_oom_own_model(self: Rule, facts: Facts) -> Iterator[Draft]:
     """The program's own demand exceeds the memory of the GPU.
@@ -45,6 +48,7 @@ def gpu_oom_own_model(self: Rule, facts: Facts) -> Iterator[Draft]:
     size = next((event.parameters[key] for event in told for key in ("wanted", "size") if key in event.parameters), "")
     yield self.finding(
         (*seen(tensor or told), "training.batch_size"),
+        variant="small" if by_small_computation(facts) else None,
         severity=Severity.WARNING if only_at_start else None,
         confidence=Confidence.LIKELY,
         remedies=(LESS,),
