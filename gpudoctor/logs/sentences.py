@@ -1,7 +1,7 @@
 """What sentences of people say of a training, as data: one row a thing said.
 
-A row is looked at where one word of each of its groups stands in the sentence, in small letters: a pattern is compiled
-and tried for few. What is said under a condition, or as advice, says nothing of the machine at hand.
+A row is looked at where one part of a word of each of its groups stands on the line, in small letters: a pattern is
+compiled and tried for few. What is said under a condition, or as advice, says nothing of the machine at hand.
 """
 
 from __future__ import annotations
@@ -16,156 +16,199 @@ from gpudoctor.logs.seen import compiled
 class Sentence(Struct, frozen=True):
     """One thing that a person may say. event: name of the row in gpudoctor.logs.rows.said.
 
-    words: groups of parts of words; unless: pattern of what makes it mean something else.
+    words: groups of parts of words; ways: patterns, of which one has to fit; unless: what makes it mean something else.
     """
 
     event: str
     words: tuple[tuple[str, ...], ...]
-    pattern: str
+    ways: tuple[str, ...]
     unless: str = ""
 
 
 _ENDS = r"(?<=[.?!;])\s+|[\u3002\uff1f\uff01\uff1b]"
 _ADVICE = (
-    r"(?<!wonder )(?<!wondering )(?<!know )(?<!sure )\bif (?:the|your|you|a|an|it)\b|\byou (?:can|may|might|could"
-    r"|should|need|must|want)\b|\bwe (?:recommend|suggest)"
-    r"|\b(?:it is|are) recommended\b|\bto avoid\b|\bmake sure\b|\btends? to\b|\bcan (?:be|lead|cause|result|help"
-    r"|make)\b"
+    r"(?<!wonder )(?<!wondering )(?<!know )(?<!sure )\bif (?:the|your|you|a|an|it)\b"
+    r"|\byou (?:can|may|might|could|should|need|must|want)\b|\bwe (?:recommend|suggest)\b|\b(?:it is|are) recommended\b"
+    r"|\bto avoid\b|\bmake sure\b|\btends? to\b|\bcan (?:be|lead|cause|result|help|make)\b"
 )
 _ADVICE_WORDS = ("if ", "you ", "we ", "recommended", "to avoid", "make sure", "tend", "can ")
+_NO = r"(?:\b(?:not|no|never|without|isn.t|don.t|doesn.t|didn.t)\b|n't\b)"
 
-_GPU = (
-    "gpu",
-    "\u663e\u5361",  # zh: graphics card
-    "\u9854\u5361",
-    "\u0432\u0438\u0434\u0435\u043e\u043a\u0430\u0440\u0442",  # ru
-    "grafikkarte",
-    "placa de v",
-    "tarjeta gr",
-    "carte graphique",
-    "\uadf8\ub798\ud53d\uce74\ub4dc",  # ko
-    "device",
-)
+# Other languages stand in this order: Chinese and Japanese, Korean, Russian; German, Portuguese, Spanish, French.
 _CARD = (
     r"(?:\bgpus?|\u663e\u5361|\u9854\u5361|\u0432\u0438\u0434\u0435\u043e\u043a\u0430\u0440\u0442.{0,3}|grafikkarte"
     r"|placa de v.deo|tarjeta gr.fica|carte graphique|\uadf8\ub798\ud53d\uce74\ub4dc)"
 )
+_CARDS = (
+    *("gpu", "device", "\u663e\u5361", "\u9854\u5361", "\u0432\u0438\u0434\u0435\u043e\u043a\u0430\u0440\u0442"),
+    *("grafikkarte", "placa de v", "tarjeta gr", "carte graphique", "\uadf8\ub798\ud53d\uce74\ub4dc"),
+)
 _LOW = (
     r"(?:\u4f4e|\u4e0d\u9ad8|\u4e0a\u4e0d\u53bb|\u4e0a\u304c\u3089\u306a\u3044|\ub0ae|\uc548 ?\uc4f0"
-    r"|\u043d\u0438\u0437\u043a|"
-    r"\u043c\u0430\u043b\u043e|\u043f\u0440\u043e\u0441\u0442\u0430\u0438\u0432\u0430|baix|baj[ao]|poco|gering|niedrig"
-    r"|kaum|faible)"
+    r"|\u043d\u0438\u0437\u043a|\u043c\u0430\u043b\u043e|\u043f\u0440\u043e\u0441\u0442\u0430\u0438\u0432\u0430"
+    r"|gering|niedrig|kaum|baix|baj[ao]|poco|faible)"
 )
 _JUMPS = (
-    r"(?:spik\w{1,4}|fluctuat\w{1,4}|jump\w{0,4}|oscillat\w{1,4}|drop\w{0,4}|up and down|on and off"
-    r"|\u8df3\u52a8|\u6ce2\u52a8|\u65f6\u9ad8\u65f6\u4f4e|\u5ffd\u9ad8\u5ffd\u4f4e)"
+    r"(?:spik(?:es|y|ing)|fluctuat\w{1,4}|jump(?:s|ed|ing)?|oscillat\w{1,4}|drop(?:s|ped|ping)?|up and down|on and off"
+    r"|slashed|plummet\w{0,3}|\u8df3\u52a8|\u6ce2\u52a8|\u65f6\u9ad8\u65f6\u4f4e|\u5ffd\u9ad8\u5ffd\u4f4e)"
 )
-_IDLE = (
-    # Low, in the words of several languages.
-    r"\bgpu(?:[ -]util\w{0,8}| usage| load| consumption)\b[^.\d\r\n]{0,24}\b(?:low|zero|nothing|poor|bad|under)\b"
-    r"|\b(?:low|poor|little|less|bad|zero|small) (?:volatile )?gpu[ -](?:util\w{0,8}|usage|load|engagement|consumption)"
-    r"|\bgpus? (?:is |are |was |were |sits? |stays? |just )?(?:mostly |nearly |almost |often )?(?:always |constantly )?"
-    r"idl(?:e|es|ing)\b"
-    r"|\b(?:util\w{0,8}|usage|load)(?: rate)? of (?:the |my |each )?gpus?\b[^.\d\r\n]{0,24}\b(?:low|zero|nothing"
-    r"|poor)\b"
-    "|gpu.{0,3}(?:\u5229\u7528|\u4f7f\u7528|\u5360\u7528)\u7387"
-    "(?:[^\\d\\r\\n]{0,6}1?[0-9](?![0-9])|[^\\d\\r\\n]{0,4}\u4f4e)"
-    "|"
-    + _CARD
-    + r"[^.%\r\n]{0,30}"
-    + _LOW
-    + r"|"
-    + _LOW
-    + r"[^.%\r\n]{0,14}"
-    + _CARD
-    + r"|(?:baix|baj)[ao]s?[^.\r\n]{0,20}\bgpu"
-    # Not used as it could be.
-    r"|\bgpus?\b[^.\r\n]{0,60}?\bunder[- ]?(?:utili[sz]|use)|\bunder[- ]?(?:utili[sz]\w{0,5}"
-    r"|used)\b[^.\r\n]{0,30}?\bgpus?"
-    r"|\bgpus?\b[^.\r\n]{0,30}?(?:\bnot\b|n't\b|\b(?:never|barely|hardly|rarely|seldom)\b)[^.\r\n]{0,16}?\b(?:heavily|"
-    r"fully|totally|completely|efficiently|utili[sz]ed|busy|working hard|loaded)\b"
-    r"|\bnot (?:using|utili[sz]ing|exploiting) (?:the |my |all )?gpus?[^.\r\n]{0,12}\b(?:efficient|full|proper|well"
-    r"|much)"
-    r"|\bgpus?\b[^.\r\n]{0,30}\b(?:starv|waits? for|waiting for|waiting on)"
-    # Little time, and loads that come and go down to nothing.
-    r"|\b\d{1,3}(?:\.\d)? ?% of (?:the )?(?:device|gpu) time\b[^.\r\n]{0,8}\bidle"
-    r"|\bgpus?\b[^\r\n]{0,60}?\b(?:9\d|8\d|7\d|most)\b ?%?\+? of (?:the |its |my )?(?:\w{1,12} )?time (?:at 0|idle"
-    r"|doing "
-    r"nothing|waiting|at zero)"
-    r"|\bgpus?\b[^\r\n]{0,120}?\b" + _JUMPS + r"[^\r\n]{0,80}?(?<![\d.])0 ?%"
-    r"|\bgpu.{0,16}?" + _JUMPS
+_LOAD = r"(?:util\w{0,8}|usage|load|consumption|engagement)"
+_IDLING = (
+    *("low", "little", "zero", "nothing", "poor", "bad", "idl", "under", "not ", "n't", "never", "barely", "hardly"),
+    *("rarely", "seldom", "starv", "wait", "spik", "fluctuat", "jump", "oscillat", "drop", "up and down", "on and off"),
+    *(
+        "slash",
+        "plummet",
+        "less gpu",
+        "small gpu",
+        "of the time",
+        "\u7387",
+        "\u4f4e",
+        "\u4e0d\u9ad8",
+        "\u4e0a\u4e0d\u53bb",
+    ),
+    *(
+        "\u4e0a\u304c\u3089",
+        "\u8df3",
+        "\u6ce2",
+        "\u5ffd",
+        "\u65f6\u9ad8",
+        "\ub0ae",
+        "\uc548",
+        "\u043d\u0438\u0437\u043a",
+    ),
+    *("\u043c\u0430\u043b\u043e", "\u043f\u0440\u043e\u0441\u0442\u0430", "gering", "niedrig", "kaum", "baix", "baj"),
+    *("poco", "faible"),
+)
+_MOSTLY = r"(?:mostly |nearly |almost |often |just )?(?:always |constantly )?"
+_TIMES = (
+    "slow",
+    "long",
+    "bottleneck",
+    "time",
+    "ages",
+    "forever",
+    "minutes",
+    "hours",
+    "keep up",
+    "busy",
+    "fast",
+    "quick",
 )
 _DATA = (
-    "image",
-    "picture",
-    "photo",
-    "data",
-    "file",
-    "batch",
-    "sample",
-    "record",
-    "folder",
-    "drive",
-    "disk",
-    "hdf5",
-    "h5",
-    "i/o",
-    "io ",
-    "\u6570\u636e",  # zh: data
-    "\u8bfb\u53d6",
+    *(
+        "image",
+        "picture",
+        "photo",
+        "data",
+        "file",
+        "batch",
+        "sample",
+        "record",
+        "folder",
+        "drive",
+        "disk",
+        "hdf5",
+        "h5",
+    ),
+    *("i/o", "io ", "input", "pipeline", "prefetch", "\u6570\u636e", "\u8bfb\u53d6"),
 )
-_READS = (
-    r"\b(?:read|reads|reading|load|loads|loading|loaded|open|opens|opening|fetch\w{0,3}|stream\w{0,3}|i/?o|disks?|"
-    r"(?:hard |google )?drive)\b"
+_READ = (
+    r"\b(?:reads?|reading|loads?|loading|loaded|opens?|opening|fetch\w{0,3}|stream\w{0,3}|i/?o|disks?|(?:hard "
+    r"|google )?"
+    r"drive)\b"
 )
 _LONG = (
     r"\b(?:slow|slowly|slower|(?:too|so|very|extremely) (?:much time|long)|takes? (?:\w{1,10} ){0,2}(?:long|ages"
-    r"|forever|"
-    r"minutes|hours|time)|bottleneck\w{0,2}|busy for|can(?:no|')t keep up|\u8ddf\u4e0d\u4e0a|\u6162)"
+    r"|forever"
+    r"|minutes|hours|time)|bottleneck\w{0,2}|busy for|can(?:no|')t keep up)"
 )
+_INPUT = r"(?:input|data(?:set)?(?: loading)?|pipeline|tf\.data|i/?o|disk|read(?:ing)?|loading|generators?)"
 _LATER = (
     r"\b(?:others?|following|subsequent\w{0,2}|afterwards?|after that|later|next|second|rest|remaining|then"
     r"|each other)\b"
 )
-_FIRST = (
-    r"\bfirst (?:\w{1,12} ){0,2}?(?:step|epoch|batch|iteration|call|run|image|inference|prediction|execution|time"
-    r"|frame|"
-    r"request|training)s?\b"
+_CALL = r"(?:step|epoch|batch|iteration|call|run|image|inference|prediction|execution|time|frame|request|training)s?"
+_MUCH = (
+    r"(?:(?<![\w.])\d{1,5}(?:\.\d{1,3})? ?(?:min\w{0,5}|hours?|h|s|secs?|seconds)\b|\bmuch (?:slower|longer|higher|high"
+    r"|more time)|\b(?:very|extremely|really|so|too) (?:slow|long)|\btakes? (?:a )?(?:long|forever|ages))"
 )
+_LOGGING = r"(?:summar\w{1,5}|tensorboard|histogram\w{0,6}|callbacks?|logging|checkpoint\w{0,4}|wandb|mlflow|verbose)"
+_PREPARES = r"(?:augment|pre-?process)\w{0,6}"
+_WEAK = r"(?:old|weak|low[- ]end|entry[- ]level|budget|cheap)"
+_EACH = r"(?:every|each|in (?:a|the) loop)\b"
 
 SENTENCES: tuple[Sentence, ...] = (
     Sentence(
         "said-gpu-idle",
-        (_GPU,),
-        _IDLE,
+        (_CARDS, _IDLING),
+        (
+            # Low, in the words of several languages.
+            r"\bgpu(?:[ -]" + _LOAD + r")\b[^.\d\r\n]{0,24}\b(?:low|zero|nothing|poor|bad|under)\b",
+            r"\b(?:low|poor|little|less|bad|zero|small) (?:volatile )?gpu[ -]" + _LOAD,
+            r"\bgpus? (?:is |are |was |were |sits? |stays? )?" + _MOSTLY + r"idl(?:e|es|ing)\b",
+            r"\b" + _LOAD + r"(?: rate)? of (?:the |my |each )?gpus?\b[^.\d\r\n]{0,24}\b(?:low|zero|nothing|poor)\b",
+            r"gpu.{0,3}(?:\u5229\u7528|\u4f7f\u7528|\u5360\u7528)\u7387(?:[^\d\r\n]{0,6}1?[0-9](?![0-9])"
+            r"|[^\d\r\n]{0,4}\u4f4e)",
+            _CARD + r"[^.%\r\n]{0,30}" + _LOW,
+            _LOW + r"[^.%\r\n]{0,14}" + _CARD,
+            # Not used as it could be.
+            r"\bgpus?\b[^.\r\n]{0,60}?\bunder[- ]?(?:utili[sz]|use)",
+            r"\bunder[- ]?(?:utili[sz]\w{0,5}|used)\b[^.\r\n]{0,30}?\bgpus?",
+            r"\bgpus?\b[^.\r\n]{0,30}?(?:\bnot\b|n't\b|\b(?:never|barely|hardly|rarely|seldom)\b)[^.\r\n]{0,16}?"
+            r"\b(?:heavily|fully|totally|completely|efficiently|utili[sz]ed|busy|working hard|loaded)\b",
+            r"\bnot (?:using|utili[sz]ing|exploiting) (?:the |my |all )?gpus?[^.\r\n]{0,12}\b(?:efficient|full"
+            r"|proper|well)",
+            r"\bgpus?\b[^.\r\n]{0,30}\b(?:starv|waits? for|waiting for|waiting on)",
+            # Little time, and loads that come and go.
+            r"\b\d{1,3}(?:\.\d)? ?% of (?:the )?(?:device|gpu) time\b[^.\r\n]{0,8}\bidle",
+            r"\b(?:device|gpu)\b[^.\r\n]{0,8}\bidle time\b",
+            r"\bgpus?\b[^\r\n]{0,60}?\b(?:[7-9]\d|most)\b ?%?\+? of (?:the |its |my )?(?:\w{1,12} )?time (?:at 0"
+            r"|at zero"
+            r"|idle|doing nothing|waiting)",
+            r"\bgpus?\b[^\r\n]{0,120}?\b" + _JUMPS + r"[^\r\n]{0,80}?(?<![\d.])0 ?%",
+            r"\bgpu.{0,30}?\b" + _JUMPS + r"(?![a-z])",
+            r"\bgpu.{0,16}?[\u8df3\u6ce2\u5ffd]",
+        ),
         unless=r"\bno (?:other )?gpu\b",
     ),
     Sentence(
         "said-eager-slower",
         (("eager",), ("slow", "fast", "takes", "speed", " s", "time")),
-        r"\beager\w{0,3}\b[^\r\n]{0,110}?\b(?:slow\w{0,4}|faster|takes? [^\r\n]{0,12}longer|speed)"
-        r"|\b(?:slow\w{0,4}|faster)\b[^\r\n]{0,60}?(?<![a-z])eager(?:ly)?\b"
-        r"|\b(?:slow\w{0,4}|faster)\b[^\r\n]{0,60}?disable_eager_execution",
-        unless=r"eager to|no (?:slower|faster)|not (?:slower|faster)",
+        (
+            r"\beager\w{0,3}\b[^\r\n]{0,110}?\b(?:slow\w{0,4}|faster|takes? [^\r\n]{0,12}longer|speed)",
+            r"\b(?:slow\w{0,4}|faster)\b[^\r\n]{0,60}?(?<![a-z])eager(?:ly)?\b",
+            r"\b(?:slow\w{0,4}|faster)\b[^\r\n]{0,60}?disable_eager_execution",
+        ),
+        unless=r"eager to|(?:no|not) (?:slower|faster)",
     ),
     Sentence(
         "said-first-slow",
         (("first",), ("min", "hour", " s", "sec", "slow", "long", "high", "much")),
-        _FIRST + r"[^.\r\n]{0,90}?(?:(?<![\w.])\d{1,5}(?:\.\d{1,3})? ?(?:min\w{0,5}|hours?|h|s|secs?|seconds)\b|\bmuch "
-        r"(?:slower|longer|higher|high|more time)|\b(?:very|extremely|really|so|too) (?:slow|long)"
-        r"|\btakes? (?:a )?(?:long|forever|ages))[^\r\n]{0,120}?" + _LATER,
-        unless=r"\bloss\b|accura|\b(?:because|since|as|due to|normal|expected|of course|warm-?up)\b",
+        (r"\bfirst (?:\w{1,12} ){0,2}?" + _CALL + r"\b[^.\r\n]{0,90}?" + _MUCH + r"[^\r\n]{0,120}?" + _LATER,),
+        unless=r"\bloss\b|accura|\b(?:because|since|as|due to|normal|expected|of course|warm-?up|slightly)\b",
     ),
     Sentence(
         "said-retracing",
         (("retrac", "graph", "recompil"),),
-        r"\b(?:new|another|separate) graph (?:is |was |gets )?(?:\w{1,10} )?(?:built|created|made"
-        r"|traced)[^.\r\n]{0,24}?"
-        r"\b(?:every|each)\b|\bre-?(?:trac|compil)\w{1,4} (?:(?:the|my|a) \w{1,20} )?(?:on|at|in|for"
-        r"|with)? ?(?:every|each)"
-        r"|\b(?:keeps?|always|constant\w{0,2}|excessive\w{0,2}|instead of|repeated\w{0,2}) re-?trac\w{1,4}"
-        r"|\bre-?traced? (?:again|every|each|excessive|all the time)",
+        (
+            r"\b(?:new|another|separate) graph (?:is |was |gets )?(?:\w{1,10} )?(?:built|created|made"
+            r"|traced)[^.\r\n]{0,24}?"
+            r"\b(?:every|each)\b",
+            r"\bre-?(?:trac|compil)\w{1,4} (?:(?:the|my|a) \w{1,20} )?(?:on|at|in|for|with)? ?(?:every|each)",
+            r"\b(?:keeps?|always|constant\w{0,2}|excessive\w{0,2}|instead of|repeated\w{0,2}) re-?trac\w{1,4}",
+            r"\bre-?traced? (?:again|every|each|excessive|all the time)",
+        ),
         unless=r"triggered tf\.function",
+    ),
+    Sentence(
+        "said-new-models",
+        (("model", "sequential", "session", "graph"), ("each", "every", "loop", "many times", "multiple time")),
+        (
+            r"\b(?:build|creat|mak|instantiat|defin)\w{0,4} (?:a |the |an? )?(?:new |fresh )(?:\w{1,12} )?(?:model"
+            r"|session"
+            r"|graph|object of the model)\b[^.\r\n]{0,60}?\b" + _EACH,
+        ),
     ),
     Sentence(
         "said-logging-slow",
@@ -184,136 +227,129 @@ SENTENCES: tuple[Sentence, ...] = (
             ),
             ("slow", "long", "fast", "speed", "eternity", "forever", "times", "bottleneck"),
         ),
-        r"\b(?:summar\w{1,5}|tensorboard|histogram\w{0,6}|callbacks?|logging|(?:writing|write) [^.\r\n]{0,12}\blogs?|"
-        r"checkpoint\w{0,4}|wandb|mlflow|verbose)\b[^.\r\n]{0,80}?\b(?:slow\w{0,4}|too long|eternity|forever|times "
-        r"(?:longer|slower|faster)|bottleneck|takes? (?:so |very |too )?long)"
-        r"|\b(?:remov|disabl|without|turn\w{0,3} off|comment)\w{0,4}\b[^.\r\n]{0,40}\b(?:summar\w{1,5}|tensorboard|"
-        r"histogram\w{0,6}|callbacks?|logging|checkpoint\w{0,4})\b[^.\r\n]{0,60}?\b(?:fast\w{0,3}|quick\w{0,3}"
-        r"|speed\w{0,2})",
-        unless=r"compared to the batch|not slow|load\w{0,3} (?:the |a )?checkpoint",
+        (
+            r"\b(?:"
+            + _LOGGING
+            + r"|writ(?:e|ing) [^.\r\n]{0,12}\blogs?)\b[^.\r\n]{0,80}?\b(?:slow\w{0,4}|too long|eternity"
+            r"|forever|times (?:longer|slower|faster)|bottleneck|takes? (?:so |very |too )?long)",
+            r"\b(?:remov|disabl|without|turn\w{0,3} off|comment)\w{0,4}\b[^.\r\n]{0,40}\b"
+            + _LOGGING
+            + r"\b[^.\r\n]{0,60}?"
+            r"\b(?:fast\w{0,3}|quick\w{0,3}|speed\w{0,2})",
+        ),
+        unless=r"compared to the batch|not slow|load\w{0,3} (?:the |a )?checkpoint|not logged|sorry|summary of",
     ),
     Sentence(
         "said-throttled",
-        (("throttl", "overheat", "over-heat", "thermal", "cooling", "too hot"),),
-        r"\b(?:gpus?|card|cards|clocks?|rtx|gtx|tesla)\b[^.\r\n]{0,60}\b(?:throttl(?:es|ed|ing|e)|overheat\w{0,3}|"
-        r"thermal(?:ly)? (?:throttl|limit|slow)\w{0,5}|too hot)"
-        r"|\b(?:thermal(?:ly)? throttl\w{1,4}|throttl\w{1,4})\b[^.\r\n]{0,60}\b(?:gpu|card|temperature|heat|clocks?"
-        r"|\d ?c)\b"
-        r"|\bclocks?\b[^.\r\n]{0,40}\bthrottl\w{1,4}",
-        unless=(
-            r"\b(?:not|no|n't|never|without|isn.t)\b[^.\r\n]{0,24}(?:throttl|overheat|hot)|reasons|: (?:not )?active"
+        (("throttl", "overheat", "over-heat", "thermal", "cooling", " hot"),),
+        (
+            r"\b(?:gpus?|cards?|clocks?|rtx|gtx|tesla|titan)\b[^.\r\n]{0,90}\b(?:throttl(?:es|ed|ing|e)|overheat\w{0,3}"
+            r"|thermal(?:ly)? (?:throttl|limit|slow)\w{0,5}|too hot)",
+            r"\bthrottl\w{1,4}\b[^.\r\n]{0,60}\b(?:gpu|card|temperature|heat|clocks?|\d ?c)\b",
         ),
+        unless=_NO + r"[^.\r\n]{0,24}(?:throttl|overheat|hot)|reasons|: (?:not )?active",
     ),
     Sentence(
         "said-reading-slow",
+        (_DATA, (*_TIMES, "\u6162", "\u8ddf\u4e0d\u4e0a", "\u74f6\u9888", "block")),
         (
-            _DATA,
-            (
-                "slow",
-                "long",
-                "bottleneck",
-                "time",
-                "ages",
-                "forever",
-                "minutes",
-                "hours",
-                "keep up",
-                "busy",
-                "\u6162",
-                "\u8ddf\u4e0d\u4e0a",
-            ),
+            _READ + r"[^.\r\n]{0,70}?" + _LONG,
+            _LONG + r"[^.\r\n]{0,30}\b(?:to |in |at |when )?(?:read|load|fetch)(?:s|ing)?\b",
+            r"\b" + _INPUT + r" (?:is (?:the |a )?)?(?:bottleneck|bound)\b",
+            r"\bbottleneck\b[^.\r\n]{0,20}\b" + _INPUT + r"\b",
+            r"\bread(?:ing)?\b[^.\r\n]{0,16}\bdata\b[^.\r\n]{0,12}\bblock",
+            r"\b(?:tfrecord\w{0,8}|(?:input |data |resulting |new )?pipeline|prefetch\w{0,4}|\.cache\(\)|num_workers)\b"
+            r"[^.\r\n]{0,40}\b(?:much |far |lot |\d ?x |times |significantly )(?:faster|quicker)",
+            r"(?:io|\u8bfb\u53d6|\u6570\u636e|\u8bfb).{0,8}(?:\u8ddf\u4e0d\u4e0a|\u592a\u6162|\u5f88\u6162"
+            r"|\u74f6\u9888)",
         ),
-        _READS
-        + r"[^.\r\n]{0,70}?"
-        + _LONG
-        + r"|"
-        + _LONG
-        + r"[^.\r\n]{0,30}\b(?:to |in |at |when )?(?:read|load|fetch)"
-        r"(?:s|ing)?\b"
-        "|(?:io|\u8bfb\u53d6|\u6570\u636e|\u8bfb).{0,8}(?:\u8ddf\u4e0d\u4e0a|\u592a\u6162|\u5f88\u6162|\u74f6\u9888)",
-        unless=r"\b(?:the|a|my) (?:pre-?trained )?(?:model|weights|checkpoint|librar\w{1,3}|module|page|tensorflow)\b",
+        unless=r"\b(?:the|a|my) (?:pre-?trained )?(?:model|weights|checkpoint|librar\w{1,3}|module|page|tensorflow)\b"
+        r"|\bnot (?:\w{1,12} )?(?:input|i/?o|data)\b|not the case",
     ),
     Sentence(
         "said-augmentation-slow",
         (("augment", "pre-process", "preprocess"), ("slow", "bottleneck", "cpu", "time", "long")),
-        r"\b(?:augment\w{0,6}|pre-?process\w{0,4})\b[^.\r\n]{0,90}?\b(?:slow\w{0,4}|bottleneck|too long|(?:runs?"
-        r"|running|"
-        r"done|performed|executed|happens) (?:only )?(?:on|by|in) (?:the )?cpus?|takes? (?:\w{1,10} ){0,2}(?:time"
-        r"|long))"
-        r"|\b(?:slow|bottleneck|time)\b[^.\r\n]{0,40}\b(?:augment|pre-?process)\w{0,6}",
+        (
+            r"\b" + _PREPARES + r"\b[^.\r\n]{0,90}?\b(?:slow\w{0,4}|bottleneck|too long|(?:runs?|running|done|performed"
+            r"|executed|happens) (?:only )?(?:on|by|in) (?:the )?cpus?|takes? (?:\w{1,10} ){0,2}(?:time|long))",
+            r"\b(?:slow|bottleneck|time)\b[^.\r\n]{0,40}\b" + _PREPARES,
+        ),
     ),
     Sentence(
         "said-larger-batch",
         (("batch",), ("fast", "speed", "util", "idle", "usage", "load", "quick", "small", "tiny")),
-        r"\b(?:increas|larg|bigg|upp|rais|high|doubl|greater)\w{0,4}\b[^.\r\n]{0,30}\bbatch\W{0,2}(?:size)?[^.\r\n]{0"
-        r",80}?"
-        r"\b(?:faster|speed\w{0,3}|quick\w{0,3}|less time|(?:idle|util\w{0,8}|usage|load)[^.\r\n]{0,20}(?:decreas|drop|"
-        r"increas|rise|rose|went|goes|up|down|high)\w{0,4})"
-        r"|\b(?:speed\w{0,3}|faster|util\w{0,8})\b[^.\r\n]{0,20}\bby (?:upping|increasing|raising|using"
-        r"|doubling)[^.\r\n]"
-        r"{0,20}batch|\b(?:small|smaller|tiny|low)\b[^.\r\n]{0,12}\bbatch\W{0,2}sizes?\b",
-        unless=r"\bmemory\b|oom\b|did(?:n't| not)|does(?:n't| not)|no (?:effect|change|difference)",
+        (
+            r"\b(?:increas|larg|bigg|upp|rais|high|doubl|greater)\w{0,4}\b[^.\r\n]{0,30}\bbatch\W{0,2}(?:size)?[^.\r"
+            r"\n]{0,80}?"
+            r"\b(?:faster|speed\w{0,3}|quick\w{0,3}|less time|(?:idle|util\w{0,8}|usage"
+            r"|load)[^.\r\n]{0,20}(?:decreas|drop"
+            r"|increas|rise|rose|went|goes|up|down|high)\w{0,4})",
+            r"\b(?:speed\w{0,3}|faster|util\w{0,8})\b[^.\r\n]{0,20}\bby (?:upping|increasing|raising|using"
+            r"|doubling)[^.\r\n]"
+            r"{0,20}batch",
+            r"\b(?:because|due to|maybe|perhaps|guess|think|suspect|too|very|such a?)\b[^.\r\n]{0,16}\b(?:small|tiny"
+            r"|low)\b"
+            r"[^.\r\n]{0,12}\bbatch\W{0,2}sizes?\b",
+            r"\b(?:lower|less|slower)\b[^.\r\n]{0,30}\b(?:for|with|at) (?:small|smaller|tiny) batch",
+        ),
+        unless=r"\bmemory\b|oom\b|did(?:n't| not)|does(?:n't| not)|no (?:effect|change|difference)|not the case",
     ),
     Sentence(
         "said-weak-gpu",
-        (("old", "weak", "low-end", "low end", "entry", "budget", "cheap"), (*_GPU, "card")),
-        r"\b(?:gpu|(?:graphics?|video) card|card)\b[^.\r\n]{0,30}\b(?:quite |very |too |pretty |rather |really "
-        r"|just |an? )"
-        r"{0,2}(?:old|weak|low[- ]end|entry[- ]level|budget|cheap)\b"
-        r"|\b(?:old|weak|low[- ]end|entry[- ]level|budget|cheap)\w{0,2} (?:nvidia )?(?:gpu|(?:graphics?|video) card)",
+        (("old", "weak", "low-end", "low end", "entry", "budget", "cheap"), (*_CARDS, "card")),
+        (
+            r"\b(?:gpu|(?:graphics?|video) card|card)\b[^.\r\n]{0,30}\b(?:quite |very |too |pretty |rather |really "
+            r"|just "
+            r"|an? ){0,2}" + _WEAK + r"\b",
+            r"\b" + _WEAK + r" (?:nvidia )?(?:gpu|(?:graphics?|video) card)",
+        ),
         unless=r"\b(?:not|isn't|no) \w{0,8} ?(?:old|weak|low)|\b(?:than|replac\w{1,3}|my previous|the) (?:old|older)\b",
     ),
     Sentence(
         "said-nan",
         (("nan",), ("loss", "gradient", "output", "weights")),
-        r"\bloss(?:es)?\b[^.\r\n]{0,60}\bnans?\b|\bnans?\b[^.\r\n]{0,24}\b(?:loss|gradients?|outputs?|weights|error)"
-        r"|\b(?:outputs?|gradients?|weights)\b[^.\r\n]{0,30}\bnans?\b",
+        (
+            r"\bloss(?:es)?\b[^.\r\n]{0,60}\bnans?\b",
+            r"\bnans?\b[^.\r\n]{0,24}\b(?:loss|gradients?|outputs?|weights|error)",
+            r"\b(?:outputs?|gradients?|weights)\b[^.\r\n]{0,30}\bnans?\b",
+        ),
         unless=(
             r"\b(?:no|not|without|avoid\w{0,3}|prevent\w{0,3}|fix\w{0,3}|terminate\w{0,2})\b[^.\r\n]{0,16}\bnan"
-            r"|isnan|is_nan"
+            r"|is_?nan"
         ),
     ),
     Sentence(
         "said-hangs",
         (
             (
-                "hang",
-                "stuck",
-                "freez",
-                "frozen",
-                "deadlock",
-                "blocks forever",
-                "never start",
-                "\u5361\u4f4f",
-                "\u5361\u6b7b",
+                *("hang", "hung", "stuck", "freez", "frozen", "deadlock", "blocks forever", "never start"),
+                *("\u5361\u4f4f", "\u5361\u6b7b"),
             ),
         ),
-        r"\bhangs?\b|\bhanging\b|\bhung\b|\bgets? stuck\b|\b(?:is|are|was) stuck\b|\bstuck (?:at|on|in|there)\b"
-        r"|\bfreezes\b|"
-        "\\bfrozen\\b|\\bdeadlock|\\bblocks forever|\\bnever starts?|\u5361\u4f4f|\u5361\u6b7b",
-        unless=r"\b(?:not|no longer|doesn't|does not|without) (?:hang|stuck|freez|get)",
+        (
+            r"\b(?:hangs?|hanging|hung|freezes?|frozen|deadlock\w{0,3}|blocks forever|never starts?)\b",
+            r"\b(?:gets?|got|is|are|was) stuck\b|\bstuck (?:at|on|in|there)\b",
+            r"\u5361\u4f4f|\u5361\u6b7b",
+        ),
+        unless=r"\b(?:not|no longer|doesn't|does not|without) (?:hang|stuck|freez|get)|\bfrozen (?:graph|layer|model)",
     ),
     Sentence(
         "said-distributed",
         (
             (
-                "multiworker",
-                "multi-worker",
-                "multi worker",
-                "multi-node",
-                "multi node",
-                "tf_config",
-                "horovod",
-                "allreduce",
-                "all-reduce",
-                "all_reduce",
-                "nccl",
-                "grpc://",
+                *("multiworker", "multi-worker", "multi worker", "multi-node", "multi node", "tf_config", "horovod"),
+                *("allreduce", "all-reduce", "all_reduce", "nccl", "grpc://"),
             ),
         ),
-        r"multi[- ]?worker|multi[- ]?node|\btf_config\b|\bhorovod|\ball[-_]?reduce|\bnccl\b|grpc://",
+        (r"multi[- ]?(?:worker|node)|\btf_config\b|\bhorovod|\ball[-_]?reduce|\bnccl|grpc://",),
     ),
 )
+
+
+def sentences_of(line: str) -> list[tuple[int, int]]:
+    """Return where the sentences of a line begin and end."""
+    ends = [(match.start(), match.end()) for match in compiled(_ENDS).finditer(line)]
+    return list(zip([0, *(end for _, end in ends)], [*(begin for begin, _ in ends), len(line)], strict=True))
 
 
 def said_in(low: str) -> Iterator[tuple[str, int, int]]:
@@ -321,12 +357,11 @@ def said_in(low: str) -> Iterator[tuple[str, int, int]]:
     found = [row for row in SENTENCES if all(any(word in low for word in group) for group in row.words)]
     if not found:
         return
-    ends = [(match.start(), match.end()) for match in compiled(_ENDS).finditer(low)]
-    starts = [0, *(end for _, end in ends)]
-    for start, end in zip(starts, [*(begin for begin, _ in ends), len(low)], strict=True):
+    for start, end in sentences_of(low):
         sentence = low[start:end]
         if any(word in sentence for word in _ADVICE_WORDS) and compiled(_ADVICE).search(sentence):
             continue
         for row in found:
-            if compiled(row.pattern).search(sentence) and not (row.unless and compiled(row.unless).search(sentence)):
+            fits = any(compiled(way).search(sentence) for way in row.ways)
+            if fits and not (row.unless and compiled(row.unless).search(sentence)):
                 yield row.event, start, end

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from gpudoctor.facts.model import LogEvent
 from gpudoctor.logs.seen import Seen, compiled
-from gpudoctor.logs.sentences import said_in
+from gpudoctor.logs.sentences import said_in, sentences_of
 
 OPENERS = ()
 # Longer lines are no sentences of a person.
@@ -43,6 +43,10 @@ _SLOWER = (
     r"gpu\b[^.\r\n]{0,60}?\b(?:slower|longer)\b[^.\r\n]{0,40}?\bcpu\b|slower than (?:(?:on|with|in|using) )?(?:the |a |"
     r"my )?cpu\b|\bcpu\b[^.\r\n]{0,50}?\b(?:faster|quicker)\b[^.\r\n]{0,30}?\bgpu\b|slower (?:on|with|using) "
     r"(?:the |a |my )?gpu\b|(?:faster|quicker|boost\W{0,2}) (?:without (?:the |a |my )?gpu|on (?:the |my )?cpu\b)"
+    r"|\b(?:faster|quicker)\b(?:(?!\bthan)[^.\r\n]){0,30}? (?:on|with|using|in) (?:the |my |a )?cpu\b"
+    r"|\bonly (?:about |~)?\d{1,2} ?% faster\b[^.\r\n]{0,50}\bcpu\b"
+    r"|\bgpu\b[^.\r\n]{0,40}\b(?:doesn.t|does not|didn.t|did not) (?:help|speed|bring)"
+    r"|\bgpu\b[^.\r\n]{0,24}\bnot (?:giving|bringing|any|much)\b[^.\r\n]{0,40}\b(?:boost|speed|faster)"
     r"|\b(?:no|any|not a|little|not much) (?:\w{1,12} )?differences?\b[^.\r\n]{0,24}\b(?:cpu|gpu)\b"
     r"|\bsame (?:speed|performance|time|pace)\b[^.\r\n]{0,30}\bcpu\b|\bas slow as\b[^.\r\n]{0,20}\bcpu\b"
     # Russian, German; Portuguese, Spanish and French; Chinese, Japanese, Korean.
@@ -50,14 +54,15 @@ _SLOWER = (
     "|plus lent)[^.\\r\\n]{0,30}cpu"
     "|(?:\u043c\u0435\u0434\u043b\u0435\u043d\u043d\u0435\u0435|langsamer|mais lent.|m\u00e1s lent."
     "|plus lent.)[^.\\r\\n]{0,40}\\bcpu"
-    "|gpu(?:\u6bd4|\u4e0d\u5982|\u8fd8\u6ca1|\u548c|\u4e0e|\u3088\u308a|\ubcf4\ub2e4).{0,4}cpu.{0,16}(?:\u6162"
-    "|\u5feb|\u5dee\u4e0d\u591a|\u76f8\u5dee\u4e0d|\u4e00\u6837|\u901f\u3044|\ube60\ub974|\ube68\ub77c)"
-    "|gpu\u6bd4cpu.{0,6}\u6162|cpu\u6bd4gpu.{0,6}\u5feb"
+    "|gpu.{0,6}\u6bd4.{0,6}cpu.{0,8}\u6162|cpu.{0,4}\u6bd4.{0,4}gpu.{0,6}\u5feb|gpu.{0,4}(?:\u4e0d\u5982"
+    "|\u8fd8\u6ca1).{0,4}cpu"
+    "|gpu(?:\u548c|\u4e0e).{0,4}cpu.{0,16}(?:\u5dee\u4e0d\u591a|\u76f8\u5dee\u4e0d|\u4e00\u6837)"
+    "|gpu\u3088\u308a.{0,4}cpu.{0,8}\u901f|gpu\ubcf4\ub2e4.{0,4}cpu.{0,8}(?:\ube60\ub974|\ube68\ub77c)"
 )
 _NOT = r"\b(?:not|no|never|isn't|than before)\b[^.\r\n]{0,20}(?:slower|longer)|should (?:not )?be|if (?:the|your) "
 _MORE_GPUS = (
     r"(?:(?:more|multiple|multi|both|two|three|four|eight|[2-9]|all|adding|second)[ -](?:the )?gpus?\b|mirrored ?"
-    r"strategy\b)[^.\r\n]{0,140}?\b(?:slow(?:er|s|ed)?\b|no (?:speed|perf|benefit|improve|gain)|"
+    r"strategy\b)[^.\r\n]{0,140}?\b(?:slow(?:er|s|ed)?\b|lower\b|no (?:speed|perf|benefit|improve|gain)|"
     r"not? (?:any )?(?:faster|improve\w{0,6}|provid\w{0,5} \w{0,12} ?boost)|longer|same "
     r"(?:speed|time)|more time|doesn.t (?:speed|scale))"
     r"|(?:slow(?:er|s)?|no speed-?up)\b[^.\r\n]{0,60}?\b(?:multiple|multi|"
@@ -125,6 +130,10 @@ _COMPARING = (
     "gain",
     " time",
     "perform",
+    "help",
+    "lower",
+    "\u6162",
+    "\u5feb",
 )
 _TIMES = (" s", *(f"{digit}s" for digit in range(10)), "sec", "min", "hour", "0h", "ms ")
 _MEMORY_WORDS = (" all ", "whole", "entire", "100%", "100 %", " of ")
@@ -177,7 +186,7 @@ class Reader:
             return
         if any(word in low for word in _TRAINING) and not any(word in low for word in _NO_TRAINING):
             seen.hint("training-said", at)
-        yield from self._speed(low)
+        yield from self._speed(text, low)
         if (
             any(word in low for word in _MEMORY_WORDS)
             and ("gpu" in low or "tensorflow" in low)
@@ -195,19 +204,16 @@ class Reader:
             if len(times) == ENOUGH_CALLS and times[0] >= max(1.0, FIRST_FACTOR * max(times[1:])):
                 yield "first-call-slow"
 
-    def _speed(self, low: str) -> Iterator[str]:
+    def _speed(self, text: str, low: str) -> Iterator[str]:
         """Take comparisons of devices, and complaints."""
         slow = any(word in low for word in _SLOW_WORDS)
         if slow and compiled(_SLOW).search(low):
             yield "said-slow"
         if "cpu" not in low and "gpu" not in low and "strategy" not in low:
             return
-        compares = any(word in low for word in _COMPARING)
-        if compares and compiled(_SLOWER).search(low) and not compiled(_NOT).search(low):
-            yield "said-gpu-slower"
-        if compares and compiled(_MORE_GPUS).search(low) and not compiled(_NOT).search(low):
-            yield "said-more-gpus-slower"
-        elif "gpus" in low and (match := compiled(_FEW_AND_MANY).search(low)) is not None:
+        if any(word in low for word in _COMPARING):
+            yield from self._compared(text, low)
+        if "gpus" in low and (match := compiled(_FEW_AND_MANY).search(low)) is not None:
             one = float(match["one"]) * _seconds(match["few"])
             if float(match["all"]) * _seconds(match["many"]) >= one:
                 yield "said-more-gpus-slower"
@@ -218,6 +224,17 @@ class Reader:
             self._times.setdefault(match["device"], float(match["value"]) * _seconds(match["unit"]))
         if found and self._times.get("gpu", 0.0) >= WORTH * self._times.get("cpu", float("inf")):
             yield "said-gpu-slower"
+
+    def _compared(self, text: str, low: str) -> Iterator[str]:
+        """Take sentences that compare devices, or numbers of them."""
+        for start, end in sentences_of(low):
+            sentence = low[start:end]
+            ways = {"said-gpu-slower": _SLOWER, "said-more-gpus-slower": _MORE_GPUS}
+            said = [message for message, way in ways.items() if compiled(way).search(sentence)]
+            if said and not compiled(_NOT).search(sentence):
+                self._sentence = text[start:end] if len(text) == len(low) else text
+                yield from said
+        self._sentence = text
 
     def _program(self, text: str) -> Iterator[str]:
         """Take a line of a program."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpudoctor.facts.model import RunOutcome, TensorFlowRun
+from gpudoctor.facts.model import Api, ApiAnswer, RunOutcome, TensorFlowRun
 from gpudoctor.logs.seen import Seen, compiled
 
 OPENERS = (
@@ -25,13 +25,14 @@ _PROMPT = (
     r"|(?:PS )?[A-Za-z]:\\[^>\r\n]{0,120}> ?"
     r"|[\w.~/-]{0,60}\$ |% |# |(?:Singularity|Apptainer)[^>\r\n]{0,60}> )(?P<typed>.{0,1000})"
 )
+_ON_PURPOSE = r"(?i:\b(?:disabl\w{1,3}|turn\w{0,3} off|hid|hide|hiding|without) (?:the |my )?gpus?\b)"
 _VARIABLES = (
     *("CUDA_VISIBLE_DEVICES", "LD_LIBRARY_PATH", "KERAS_BACKEND", "NVIDIA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"),
     *("TF_FORCE_GPU_ALLOW_GROWTH", "XLA_FLAGS", "CUDA_HOME", "TF_USE_LEGACY_KERAS"),
 )
 _VARIABLE = (
-    r"(?:^|export |set |setenv |ENV |-e |--env |environ\[[\"']|[ ;])(?P<name>" + "|".join(_VARIABLES) + r")"
-    r"(?:[\"']\] ?)?(?: ?= ?|: )[\"']?(?P<value>[^\s\"';]{0,300})"
+    r"(?:^|export |set |setenv |ENV |-e |--env |environ\[[\"']|[ ;{][\"']?)(?P<name>" + "|".join(_VARIABLES) + r")"
+    r"(?:[\"']\] ?|[\"'](?=:))?(?: ?= ?|: )[\"']?(?P<value>[^\s\"';]{0,300})"
 )
 _GIVES_GPUS = ("--gpus", "--device", "--runtime", "nvidia-docker", "--nv", "--rocm")
 _ECHO = r"echo [\"']?[$%]\{?(\w{4,40})"
@@ -117,6 +118,8 @@ class Reader:
             return
         for match in compiled(_VARIABLE).finditer(text):
             value = match["value"].strip("\\n")
+            if value == "-1" and compiled(_ON_PURPOSE).search(text):
+                continue  # somebody tells of a comparison with the CPU
             if len(seen.variables) < MOST_VARIABLES:
                 seen.variables[match["name"]] = (value, at)
                 seen.recognised += 1
@@ -163,6 +166,8 @@ class Reader:
         elif text in ("True", "False"):
             if "is_built_with_cuda" in asked:
                 seen.note("tensorflow.cuda_build", text == "True", at)
+            elif "cuda.is_available" in asked and text == "True":  # PyTorch says so
+                seen.note("driver.cuda_init", ApiAnswer(outcome=Api.OK), at)
             elif "is_gpu_available" in asked:
                 self._counted(text, at, seen)
         elif asked.startswith("echo ") and (match := compiled(_ECHO).match(asked)):

@@ -49,7 +49,7 @@ _CARD = (
     r"|\uadf8\ub798\ud53d\uce74\ub4dc)"
 )
 _SAID_LOAD = (
-    r"(?i:(?<![A-Za-z])" + _CARD + r"(?![A-Za-z])(?: \([^)\r\n]{1,40}\))?"
+    r"(?i:(?<![A-Za-z])" + _CARD + r"(?![A-Za-z])(?:[ :#-]?\d{1,2}(?!\d| ?%|\.))?(?: \([^)\r\n]{1,40}\))?"
     r"(?!(?:(?!%)[^\r\n]){0,60}?(?:mem|ram\b|faster|slower|temp|fan|power|cpu|spike|peak|up to|at most|accura|loss))"
     r"[^\d%\r\n]{0,60}(?P<after>\d{1,3})(?:\.\d{1,2})?(?:\s?(?:[-~\u2013\uff5e]|-{0,2}>|to|\u5230"
     r"|\u81f3)\s?\d{1,3})?\s?[%\uff05]"
@@ -137,15 +137,13 @@ class Reader:
             seen.hint("training", at)
         else:
             self._own(text, at, seen)
-        if (
-            ("%" in text or "\uff05" in text)
-            and any(word in text for word in _CARD_WORDS)
-            and (match := compiled(_SAID_LOAD).search(text))
-        ):
-            load = int(match["after"] or match["before"])
-            if load <= 100 and "|" not in text:  # noqa: PLR2004 (per cent)
-                seen.sample("gpu-load", float(load))
-                seen.hint("gpu-load-said", at)
+        if ("%" in text or "\uff05" in text) and "|" not in text and any(word in text for word in _CARD_WORDS):
+            # Of several the last counts: before it was high, now it is low.
+            for match in [*compiled(_SAID_LOAD).finditer(text)][-1:]:
+                load = int(match["after"] or match["before"])
+                if load <= 100:  # noqa: PLR2004 (per cent)
+                    seen.sample("gpu-load", float(load))
+                    seen.hint("gpu-load-said", at)
         if "batch" in text.casefold() and (match := compiled(_BATCH).search(text)) and 0 < int(match["size"]) < 10**6:
             seen.note("training.batch_size", int(match["size"]), at)
         self._start(text, at, seen)

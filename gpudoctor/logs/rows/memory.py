@@ -17,6 +17,17 @@ ROWS = (
         example="Overriding orig_value setting because the TF_FORCE_GPU_ALLOW_GROWTH environment variable is set.",
     ),
     Message(
+        "memory-at-start",
+        _K.HARMLESS,
+        ("Free memory: ", "freeMemory: ", "Total memory: ", "totalMemory: "),
+        r"(?:[Tt]otal ?[Mm]emory: (?P<total>[\d.]{1,8}[KMG]iB)(?:[^\r\n]{0,8}|\Z))?"
+        r"(?:[Ff]ree ?[Mm]emory: (?P<free>[\d.]{1,8}[KMG]iB))?",
+        "The memory of a GPU, and what of it was free before TensorFlow took any.",
+        "gpu_device.cc",
+        "<2.1",
+        example="totalMemory: 7.92GiB freeMemory: 7.55GiB",
+    ),
+    Message(
         "host-memory-share",
         _K.HARMLESS,
         (" of free system memory", " exceeds 10% of system memory"),

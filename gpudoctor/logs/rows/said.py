@@ -73,6 +73,13 @@ SENTENCES = tuple(
             "a new graph is made for every batch",
         ),
         (
+            "said-new-models",
+            _K.HARMLESS,
+            "Somebody says that a program makes a new model in each round of a loop.",
+            "a person",
+            "it builds a new model in each iteration",
+        ),
+        (
             "said-logging-slow",
             _K.SLOW,
             "Somebody says that callbacks, summaries or checkpoints slow the training down.",
@@ -89,7 +96,7 @@ SENTENCES = tuple(
         (
             "said-reading-slow",
             _K.SLOW,
-            "Somebody says that reading the data is slow.",
+            "Somebody says that reading the data is slow, or that another input made the training faster.",
             "a person",
             "loading the images takes too long",
         ),

@@ -29,7 +29,14 @@ CAUSES = ("cpu-augmentation-bound", "python-generator-bound", "disk-io-bound", "
 AUGMENTING = ("random-layers-slow", "augmentation-arguments", "said-augmentation-slow")
 GENERATING = ("python-generator", "generator-processes")
 # What somebody says to be the reason explains an idle GPU, and slow steps, by itself.
-REASONS_SAID = ("said-eager-slower", "said-retracing", "said-logging-slow", "said-throttled", "said-first-slow")
+REASONS_SAID = (
+    "said-eager-slower",
+    "said-retracing",
+    "said-new-models",
+    "said-logging-slow",
+    "said-throttled",
+    "said-first-slow",
+)
 
 
 def said(facts: Facts, *messages: str) -> tuple[LogEvent, ...]:
@@ -80,7 +87,7 @@ def waits_in_text(found: Rule, facts: Facts, *remedies: Remedy) -> Iterator[Draf
     elif reading and named["disk-io-bound"]:
         evidence, named = (*evidence, *seen(reading)), {"disk-io-bound": named["disk-io-bound"]}
     elif not evidence:
-        evidence = _said_to_wait(facts, any(named.values())) or (seen(reading) if complains(facts) else ())
+        evidence = _said_to_wait(facts, any(named.values())) or seen(reading)
     if not evidence and not alone:
         return
     blamed = next((cause for cause in CAUSES if named.get(cause)), "input-pipeline-bound")

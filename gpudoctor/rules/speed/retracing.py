@@ -16,12 +16,20 @@ SAME_SHAPES = Remedy(
     "place of Python numbers."
 )
 
+CLEAR = Remedy(
+    summary="Make the model once, outside the loop; where each round needs a new one, call "
+    "tf.keras.backend.clear_session() before it, or run each round in a process of its own."
+)
+
 
 @rule(
     Severity.WARNING,
     breaks=Capability.SPEED,
     message="a function is traced again and again: {count} of its last {calls} calls made a new graph",
-    variants={"said": "a function is said to be traced again and again: each trace makes a new graph"},
+    variants={
+        "said": "a function is said to be traced again and again: each trace makes a new graph",
+        "models": "a new model is made again and again: all of them stay in memory, and each makes the rest slower",
+    },
 )
 def retracing(self: Rule, facts: Facts) -> Iterator[Draft]:
     """A tf.function is traced again and again.
@@ -32,6 +40,9 @@ def retracing(self: Rule, facts: Facts) -> Iterator[Draft]:
     told = events(facts, "retracing")
     if not told and (words := said(facts, "said-retracing")):
         yield self.finding(seen(words), variant="said", confidence=Confidence.LIKELY, remedies=(SAME_SHAPES,))
+        return
+    if not told and (made := said(facts, "said-new-models")) and events(facts, "said-slow"):
+        yield self.finding(seen(made), variant="models", confidence=Confidence.POSSIBLE, remedies=(CLEAR,))
         return
     if not told:
         facts.tensorflow.events.require()

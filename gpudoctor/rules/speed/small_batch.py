@@ -61,7 +61,8 @@ def _in_text(self: Rule, facts: Facts) -> Iterator[Draft]:
     batch, load, step = training.batch_size.get(), training.gpu_utilization_percent.get(), training.step_seconds.get()
     if isinstance(training.limit, Known):
         return
-    if (words := said(facts, "said-larger-batch")) and complains(facts) and not events(facts, *DATA):
+    words = said(facts, "said-larger-batch") if batch is None or batch < LARGE else ()
+    if words and complains(facts) and not events(facts, *DATA):
         yield self.finding(
             (*seen(words), "training.batch_size", "training.gpu_utilization_percent"),
             variant="said",
