@@ -480,8 +480,8 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "dll-load-failed",
         _K.IMPORT_FAILED,
-        ("DLL load failed",),
-        r"DLL load failed(?: while importing (?P<module>\w{1,80}))?",
+        ("DLL load failed", "(DLL) initialization routine failed"),
+        r"DLL load failed(?: while importing (?P<module>\w{1,80}))?|\(DLL\) initialization routine failed",
         "A Windows library could not be loaded: the Visual C++ runtime, a CUDA library, or the processor is too old.",
         "Windows loader",
     ),

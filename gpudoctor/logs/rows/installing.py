@@ -37,6 +37,24 @@ ROWS = (
         example="OSError: [Errno 28] No space left on device",
     ),
     Message(
+        "pip-no-memory",
+        _K.USAGE,
+        ("MemoryError",),
+        r"MemoryError[^\r\n]{0,80}(?:install|no-cache-dir)|(?:install|pip)[^\r\n]{0,80}MemoryError",
+        "pip had too little memory for a file of this size.",
+        "pip, a person",
+        example="I got a MemoryError when I tried to install tensorflow",
+    ),
+    Message(
+        "pip-denied",
+        _K.USAGE,
+        ("ermission denied: '",),
+        r"ermission denied: '(?P<path>[^'\r\n]{0,200}(?:site|dist)-packages)",
+        "pip may not write into this Python's folder of packages.",
+        "pip",
+        example="[Errno 13] Permission denied: '/usr/local/lib/python3.9/dist-packages/absl'",
+    ),
+    Message(
         "pip-managed-elsewhere",
         _K.USAGE,
         ("error: externally-managed-environment",),
@@ -126,8 +144,9 @@ ROWS = (
     Message(
         "pip-no-match",
         _K.USAGE,
-        ("o matching distribution found for tensorflow", "o matching distribution found for tf-"),
-        r"o matching distribution found for (?P<requirement>(?:tensorflow|tf-)[\w.=<>!,~+*-]{0,80})",
+        ("o matching distribution found",),
+        r"o matching distribution found(?: for (?:(?P<requirement>(?:tensorflow|tf-)[\w.=<>!,~+*-]{0,80})|th(?:is|e) )"
+        r"|[.,! ]{0,3}$)",
         "pip finds no release of it for this Python and platform, or has no way to the index.",
         "pip",
         example="ERROR: No matching distribution found for tensorflow==2.3.0",

@@ -49,20 +49,21 @@ def numpy_abi_mismatch(self: Rule, facts: Facts) -> Iterator[Draft]:
     broken = numpy is not None and older(version, FIRST_WITH_NUMPY_2) and at_least(numpy.version, NUMPY_2)
     broken = broken and not resolved_by_conda(facts, "numpy")
     declared = conflict(facts, "numpy")
-    logged = () if imported(facts) else _printed(facts, suspect=broken or declared is not None)
+    logged = () if imported(facts) else _printed(facts, suspect=broken or declared is not None or numpy is None)
     if not logged:
         facts.tensorflow.version.require()
         facts.python.packages.require()
     attribute = next((event.parameters["attribute"] for event in logged if "attribute" in event.parameters), "")
     if not broken and not logged and (declared is None or declared.installed is None):
         return
+    only_bfloat16 = bool(logged) and not broken and all(event.message == "bfloat16-not-converted" for event in logged)
     seen_to_fail = bool(logged) or failed_import(facts) is not None
     yield self.finding(
         (*seen(logged), *told(numpy, declared), "tensorflow.version", "tensorflow.run"),
         variant=None if broken else "declared" if not logged else "attribute" if attribute else "log",
         # A declared limit alone is no fault: many hold by habit only.
         severity=Severity.ERROR if (broken or logged) and not imported(facts) else Severity.NOTE,
-        confidence=Confidence.LIKELY if broken and not seen_to_fail else Confidence.CERTAIN,
+        confidence=Confidence.LIKELY if (broken and not seen_to_fail) or only_bfloat16 else Confidence.CERTAIN,
         remedies=_remedies(facts, "numpy<1.24" if attribute in REMOVED_IN_1_24 else "numpy<2"),
         who=f"TensorFlow {version}" if version else "TensorFlow, or a library that it uses,",
         numpy=numpy.version if numpy else "",

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 
 from gpudoctor.facts.model import Conflict, Facts, Known
-from gpudoctor.findings import Capability, Confidence, Remedy, Severity
-from gpudoctor.rules.python._pip import install
+from gpudoctor.findings import Applicability, Capability, Confidence, Remedy, Severity
+from gpudoctor.rules.python._pip import install, pip_commands
 from gpudoctor.rules.python._state import (
     at_least,
     conflict,
@@ -38,6 +38,8 @@ LEAST = r">=(\d[\w.]*)"
     variants={
         "new": "protobuf{protobuf} is too new for TensorFlow{version}: importing it fails",
         "old": "protobuf{protobuf} is older than TensorFlow{version} needs: importing it fails",
+        "broken": "the compiled part of the protobuf package does not load: it is damaged, mixed of two releases, or "
+        "made for another system",
         "declared": "TensorFlow {version} requires protobuf {need}, and {protobuf} is installed",
     },
 )
@@ -49,7 +51,7 @@ def protobuf_mismatch(self: Rule, facts: Facts) -> Iterator[Draft]:
     How to fix: install the protobuf that TensorFlow requires. PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION=python is a
     slow way out for TensorFlow 2.11 and older.
     """
-    if not imported(facts) and (found := _from_log(self, facts)):
+    if not imported(facts) and (found := _from_log(self, facts) or _broken(self, facts)):
         yield found
         return
     version, protobuf = facts.tensorflow.version.require(), package(facts, "protobuf")
@@ -105,6 +107,16 @@ def _from_log(self: Rule, facts: Facts) -> Draft | None:
         protobuf=f" {have}" if have else "",
         version=f" {version}" if version else "",
     )
+
+
+def _broken(self: Rule, facts: Facts) -> Draft | None:
+    """Return the finding for a protobuf whose own library does not load."""
+    broken = events(facts, "protobuf-broken")
+    if not broken:
+        return None
+    again = (*pip_commands(facts, "uninstall -y", "protobuf"), pip_commands(facts, "install", "protobuf")[-1])
+    remedy = Remedy(summary="Install protobuf anew.", commands=again, applicability=Applicability.UNSAFE)
+    return self.finding(seen(broken), variant="broken", confidence=Confidence.LIKELY, remedies=(remedy,))
 
 
 def _remedies(facts: Facts, declared: Conflict | None, otherwise: str) -> tuple[Remedy, ...]:

@@ -34,6 +34,12 @@ APART = Remedy(
     commands=("python -m venv tf-env",),
     applicability=Applicability.SAFE,
 )
+SAME_BUILD = Remedy(
+    summary="Install the release of that package that was made for this TensorFlow (for tensorflow-addons, "
+    "tensorflow-text and tensorflow-io their tables tell), or build it against this TensorFlow. Published packages do "
+    "not fit a TensorFlow that was built from source or by conda.",
+    applicability=Applicability.MANUAL,
+)
 REMAINS = ("hollow", "files-missing")
 
 
@@ -59,6 +65,7 @@ REMAINS = ("hollow", "files-missing")
         "unsolved": "the installer finds no versions that fit together with {package}",
         "log": "packages of TensorFlow's family do not fit together: {package} {version} requires {requirement}, and "
         "{installed} is installed",
+        "symbol": "{file} was built against another TensorFlow than the one installed: it lacks a symbol ({symbol})",
         "metadata": "the metadata of {name} are broken: pip can neither upgrade nor remove it ({path})",
         "unrecorded": "{name} lies in {path} without package metadata: pip does not know of it, and neither upgrades "
         "nor removes it",
@@ -214,12 +221,22 @@ def _from_log(self: Rule, facts: Facts) -> Iterator[Draft]:
             confidence=Confidence.LIKELY,
             remedies=_again.once(facts, ("tensorflow",), None),
         )
-    elif mixed := events(facts, "tensorflow-mixed"):
+    elif mixed := events(facts, "tensorflow-mixed") + _parts_missing(facts):
         yield self.finding(
             seen(mixed),
             variant="mixed-log",
             confidence=Confidence.LIKELY,
             remedies=_again.once(facts, ("tensorflow",), facts.tensorflow.version.get()),
+        )
+    if not (shadowed or hollow) and (lacks := _other_build(facts)):
+        told = lacks[0].parameters
+        yield self.finding(
+            seen(lacks),
+            variant="symbol",
+            confidence=Confidence.LIKELY,
+            remedies=(SAME_BUILD,),
+            file=told.get("file", "a library"),
+            symbol=told.get("symbol", ""),
         )
     yield from _impossible(self, facts)
     yield from _pinned(self, facts, bool(_of_providers(facts)))
@@ -312,3 +329,30 @@ def _unsolved(facts: Facts) -> tuple[LogEvent, ...]:
     if not failed or not asked or events(facts, *TOLD_ELSEWHERE) or imported(facts):
         return ()
     return (*failed, *asked)
+
+
+# Parts of every TensorFlow: where one is not there, what is there is of several releases, or half removed.
+OWN_PARTS = (
+    *("tensorflow.python.", "tensorflow.compat.", "tensorflow.core.", "tensorflow._api.", "tensorflow.tools."),
+    *("tensorflow_core.", "tensorflow.tsl."),
+)
+
+
+def _parts_missing(facts: Facts) -> tuple[LogEvent, ...]:
+    """Return the events that tell that a part of TensorFlow itself is not there. Keras has a rule of its own."""
+    found = [(event, f"{event.parameters.get('module', '')}.") for event in events(facts, "no-module")]
+    return tuple(
+        event
+        for event, module in found
+        if module.startswith(OWN_PARTS) and not module.startswith("tensorflow.python.keras")
+    )
+
+
+def _other_build(facts: Facts) -> tuple[LogEvent, ...]:
+    """Return the events of libraries that look for a symbol of TensorFlow in vain. Horovod has a rule of its own."""
+    return tuple(
+        event
+        for event in events(facts, "undefined-symbol")
+        if re.search(r"tensorflow|^_Z14tf_|TF_|xla|tsl", event.parameters.get("symbol", ""))
+        and not event.parameters.get("file", "").startswith("mpi_lib")
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpudoctor.facts.model import Absent, Facts, FactUnavailable, LogEvent, RunOutcome
-from gpudoctor.findings import Applicability, Capability, Remedy, Severity
+from gpudoctor.findings import Applicability, Capability, Confidence, Remedy, Severity
 from gpudoctor.rules.python._state import events, failed_import, imported, seen
 from gpudoctor.rules.registry import Draft, Rule, rule
 from gpudoctor.rules.tensorflow._install import pip_install
@@ -42,6 +42,10 @@ _EXPLAINED = (
         "signal": "`import tensorflow` crashes the interpreter: it {detail}",
         "hang": "`import tensorflow` hangs: it {detail}",
         "exit": "`import tensorflow` ends the interpreter: it {detail}",
+        "architecture": "TensorFlow's library, or one that it loads, is built for another processor than this Python: "
+        "Apple's and Intel's are mixed",
+        "source": "TensorFlow is imported from its source folder, or its compiled part did not load",
+        "kernel": "the notebook's process ends when TensorFlow is imported; its terminal says why",
         "openmp": "the process ends because two copies of OpenMP's library are loaded into it ({library}): two "
         "packages each bring one",
         "log": "TensorFlow's native library did not load",
@@ -60,6 +64,9 @@ def tensorflow_import_fails(self: Rule, facts: Facts) -> Iterator[Draft]:
     if twice and not imported(facts):
         library = twice[0].parameters.get("library", "libiomp5")
         yield self.finding(seen(twice), variant="openmp", remedies=(ONE_OPENMP,), library=library)
+        return
+    if not imported(facts) and (draft := _other_ways(self, facts)):
+        yield draft
         return
     if (run is not None or logged) and events(facts, *_EXPLAINED):
         raise FactUnavailable("its log names the cause")
@@ -85,6 +92,48 @@ def tensorflow_import_fails(self: Rule, facts: Facts) -> Iterator[Draft]:
     )
 
 
+ONE_PROCESSOR = Remedy(
+    summary="Use one kind throughout: in a terminal without Rosetta the first command has to print arm64 twice. Then "
+    "make a new environment with that Python, and install TensorFlow into it.",
+    commands=(
+        "uname -m; python3 -c 'import platform; print(platform.machine())'",
+        "python3 -m venv tf-env",
+        "tf-env/bin/python -m pip install tensorflow",
+    ),
+    applicability=Applicability.SAFE,
+)
+OUTSIDE_A_NOTEBOOK = Remedy(
+    summary="Import it in a terminal, with the notebook's own Python: what ends the process is printed there. "
+    '"Illegal instruction" means that the processor lacks AVX.',
+    commands=("python -X faulthandler -c 'import tensorflow'",),
+    applicability=Applicability.SAFE,
+)
+ELSEWHERE = Remedy(
+    summary="Start Python in another folder than the one with TensorFlow's source, and import it there.",
+    commands=("cd; python3 -c 'import tensorflow; print(tensorflow.__file__)'",),
+    applicability=Applicability.SAFE,
+)
+
+
+def _other_ways(self: Rule, facts: Facts) -> Draft | None:
+    """Find ways to fail that the last line of a traceback does not tell."""
+    if refused := events(facts, "macos-library-refused"):
+        return self.finding(seen(refused), variant="architecture", remedies=(ONE_PROCESSOR,))
+    if source := events(facts, "tensorflow-source-folder"):
+        return self.finding(
+            seen(source), variant="source", confidence=Confidence.LIKELY, remedies=(ELSEWHERE, *_clean(facts))
+        )
+    died = events(facts, "kernel-died")
+    others = [event for event in facts.tensorflow.events.get() or () if event.message not in ("kernel-died", *_NOTES)]
+    if died and not others and events(facts, "import-said"):
+        return self.finding(
+            seen(died), variant="kernel", confidence=Confidence.POSSIBLE, remedies=(OUTSIDE_A_NOTEBOOK,)
+        )
+    return None
+
+
+# Events that explain nothing.
+_NOTES = ("import-said", "onednn-notice", "cpu-features-notice", "said-slow", "no-module")
 ONE_OPENMP = Remedy(
     summary="Let one source bring all packages: make a new environment and install TensorFlow, PyTorch, NumPy and "
     "Matplotlib all with pip, or all with conda. KMP_DUPLICATE_LIB_OK=TRUE only hides it, and results may be wrong.",

@@ -31,6 +31,7 @@ POINT_AT_IT = Remedy(
         "name": "Python finds no module {module}: its name is tensorflow, in small letters, whatever package brings it",
         "long-path": "pip could not install TensorFlow: one of its files has a longer path than Windows allows (260 "
         "characters)",
+        "memory": "pip could not install TensorFlow: it had too little memory",
         "space": "pip could not install TensorFlow: the disk, or this user's share of it, is full",
         "denied": "pip could not install TensorFlow: the system refused it to write ({reason})",
         "managed": "pip did not install: this system lets it change nothing in its own Python",
@@ -91,6 +92,12 @@ MORE_SPACE = Remedy(
     ),
     applicability=Applicability.MANUAL,
 )
+LESS_MEMORY = Remedy(
+    summary="Let pip keep no copy of what it downloads: it reads the whole file into memory for that. On a small board "
+    "add swap space.",
+    commands=("python3 -m pip install --no-cache-dir tensorflow",),
+    applicability=Applicability.SAFE,
+)
 OWN_ENVIRONMENT = Remedy(
     summary="Install into a virtual environment of your own.",
     commands=("python3 -m venv tf-env", "tf-env/bin/python -m pip install tensorflow"),
@@ -129,6 +136,12 @@ def _refused(self: Rule, facts: Facts) -> Draft | None:
         remedy = CLOSE_PROGRAMS if error.startswith("WinError") else OWN_ENVIRONMENT
         reason = told.get("reason", error)
         return self.finding(seen(failed), variant="denied", remedies=(remedy,), reason=reason)
+    if memory := events(facts, "pip-no-memory"):
+        return self.finding(seen(memory), variant="memory", confidence=Confidence.LIKELY, remedies=(LESS_MEMORY,))
+    if denied := events(facts, "pip-denied"):
+        return self.finding(
+            seen(denied), variant="denied", remedies=(OWN_ENVIRONMENT,), reason=denied[0].parameters.get("path", "")
+        )
     if managed := events(facts, "pip-managed-elsewhere"):
         return self.finding(seen(managed), variant="managed", remedies=(OWN_ENVIRONMENT,))
     named = tuple(event for event in events(facts, "no-module") if _is_other_name(event.parameters.get("module", "")))
