@@ -75,6 +75,11 @@ _NO_GPU = (
     "|gpu.{0,20} nicht (?:erkannt|gefunden)|ne (?:d\u00e9tecte|trouve|reconna\u00eet) pas.{0,20}gpu"
 )
 _NO_GPU_WORDS = ("gpu", "cuda", "card", "empty", "\u0432\u0438\u0434\u0435\u043e\u043a\u0430\u0440\u0442")
+# One of these stands in each such sentence that is written in ASCII.
+_NO_GPU_VERBS = (
+    *("detect", "find", "found", "see", "reco", "identif", "list", "visible", "available", "show", "empty"),
+    *("encuentra", "encontra", "nicht", "trouve"),
+)
 # Conditions, requests, other frameworks, and what software prints.
 _NO_GPU_NOT = (
     "if ",
@@ -144,6 +149,7 @@ class Reader:
                     self._keep("said host.os", system, at, seen)
         if (
             any(word in low for word in _NO_GPU_WORDS)
+            and (not low.isascii() or any(verb in low for verb in _NO_GPU_VERBS))
             and not any(word in low for word in _NO_GPU_NOT)
             and compiled(_NO_GPU).search(low)
         ):

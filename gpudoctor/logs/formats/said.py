@@ -138,7 +138,16 @@ _COMPARING = (
 _TIMES = (" s", *(f"{digit}s" for digit in range(10)), "sec", "min", "hour", "0h", "ms ")
 _MEMORY_WORDS = (" all ", "whole", "entire", "100%", "100 %", " of ")
 _DISK_WORDS = ("nfs", "cifs", "sshfs", "iowait", "network ", "external ", "hdd", "disk", "drive.mount", "google drive")
-_INPUT_WORDS = ("py_func", "numpy_function", "Sequence)", "PyDataset)", "generator", "ImageDataGenerator", "flow")
+_INPUT_WORDS = (
+    "py_func",
+    "numpy_function",
+    "Sequence)",
+    "PyDataset)",
+    "generator",
+    "ImageDataGenerator",
+    "flow_from",
+    "flow from",
+)
 
 
 _MEMORY = (
