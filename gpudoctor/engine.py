@@ -36,7 +36,7 @@ from gpudoctor.policy.words import asked_texts
 from gpudoctor.rules.ask_for import what_to_paste
 from gpudoctor.rules.observed import working_gpu_devices, working_gpus
 from gpudoctor.rules.registry import Draft, Rule, Scope, area_of
-from gpudoctor.verdict import is_answered, summarise, verdict_of
+from gpudoctor.verdict import is_answered, summarise, unexplained, verdict_of
 
 NOT_ASKED = "no policy asks for this"
 
@@ -67,7 +67,7 @@ def judge(
     findings = _sorted(_tie(weighed, rules, only_gpu=len(facts.gpus) == 1), rules)
     unread = _unread(runs, policy)
     answered = is_answered(facts, expect, source.kind) and not unread
-    verdict = verdict_of(findings, answered)
+    verdict = verdict_of(findings, answered, unexplained(facts) if source.kind is SourceKind.TEXT else "")
     asks = verdict is Verdict.UNKNOWN and source.kind is SourceKind.TEXT
     return Report(
         source=source,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from gpudoctor.facts.model import Facts, Known
+from gpudoctor.facts.model import Api, Facts, Known
 from gpudoctor.findings import Expect, Finding, Report, Role, Severity, SourceKind, Verdict
-from gpudoctor.rules.observed import computed_on, working_gpu_devices
+from gpudoctor.rules.observed import computed_on, seen_gpu_devices, working_gpu_devices
 
 
 def exit_status(report: Report, fail_on: str) -> int:
@@ -37,12 +37,24 @@ def _is_told(facts: Facts, expect: Expect) -> bool:
     return told or any(isinstance(getattr(group, name), Known) for group in groups for name in group.__struct_fields__)
 
 
-def verdict_of(findings: list[Finding], answered: bool) -> Verdict:
-    """Return the verdict; what is not answered is unknown, unless an error is."""
+def unexplained(facts: Facts) -> str:
+    """Return how CUDA or NVML failed in a text that shows no GPU at work, empty where neither did."""
+    driver = facts.driver
+    for name, answer in (("CUDA", driver.cuda_init.get()), ("NVML", driver.nvml.get())):
+        if answer is not None and answer.outcome is not Api.OK and not seen_gpu_devices(facts):
+            return f"{name}: {answer.name or answer.detail or answer.code or 'an error'}"
+    return ""
+
+
+def verdict_of(findings: list[Finding], answered: bool, failure: str = "") -> Verdict:
+    """Return the verdict; what is not answered, or a failure that no finding explains, is unknown, unless an error is.
+
+    failure: what unexplained() says of a text.
+    """
     worst = max((finding.severity for finding in findings), default=Severity.NOTE)
     if worst is Severity.ERROR:
         return Verdict.ERRORS
-    if not answered:
+    if not answered or (failure and worst is Severity.NOTE):
         return Verdict.UNKNOWN
     return Verdict.WARNINGS if worst is Severity.WARNING else Verdict.OK
 
@@ -62,6 +74,8 @@ def summarise(
         listed = facts.tensorflow.devices.get()
         if listed is not None and not any(device.kind == "GPU" for device in listed):
             return "TensorFlow lists no GPU, and no check explains why"
+        if kind is SourceKind.TEXT and (failure := unexplained(facts)):
+            return f"the text shows an error whose cause it does not tell ({failure})"
         if kind is SourceKind.TEXT:
             return "nothing in the text tells what is wrong"
         return "no fault found, but too little could be read to tell"

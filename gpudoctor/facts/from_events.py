@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable
 
 from gpudoctor.facts.from_form import apply_form
+from gpudoctor.facts.from_places import NVML_CODES, apply_places, container_tool
+from gpudoctor.facts.from_versions import api_mismatch, mismatch, reported
 from gpudoctor.facts.model import Api, ApiAnswer, Device, LibcudaKind, LogEvent
 from gpudoctor.logs.seen import Seen
 
@@ -17,12 +19,9 @@ CUDA_CODES = {
     "CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE": 804, "CUDA_ERROR_UNKNOWN": 999,
 }  # fmt: skip
 NO_LIBCUDA, STUB, NO_DEVICE, INSUFFICIENT = 303, 34, 100, 35
-# nvml.h, nvmlReturn_t, by what nvidia-smi prints of it
-NVML_CODES = {
-    "driver not loaded": 9, "insufficient permissions": 4, "unknown error": 999,
-    "gpu access blocked by the operating system": 17, "driver/library version mismatch": 18, "timeout": 10,
-    "nvml shared library not found": 12, "not found": 6,
-}  # fmt: skip
+MISMATCH = 803
+# What the stub of the CUDA toolkits before 11.0 answers: no number of CUDA's.
+OLD_STUB = -1
 NVML_MISMATCH, NVML_NOT_LOADED = 18, 9
 DRIVER_LIBRARY = re.compile(r"libcuda\.so|nvcuda\.dll")
 CONTAINERS = {
@@ -60,6 +59,7 @@ def apply_events(seen: Seen) -> None:
         if event.message in CONTAINERS and seen.value("host.container") is None:
             seen.note("host.container", CONTAINERS[event.message], at)
     apply_form(seen)
+    apply_places(seen)
     for told_values in (*seen.facts.values(), *(fact for gpu in seen.gpus for fact in gpu.facts.values())):
         told_values.sort()
     if not seen.gpus:
@@ -111,6 +111,7 @@ def _cuinit(seen: Seen, event: LogEvent, at: str) -> None:
     error = event.parameters.get("error", "")
     match = re.search(r"\((-?\d+)\)", error)
     code = int(match[1]) if match else CUDA_CODES.get(error)
+    code = STUB if code == OLD_STUB else code
     if code == NO_LIBCUDA:
         seen.note("driver.cuda_init", _no_library(), at)
         return
@@ -122,8 +123,22 @@ def _cuinit(seen: Seen, event: LogEvent, at: str) -> None:
         seen.note("driver.libcuda_kind", LibcudaKind.STUB, at)
 
 
+def _error(code: int, name: str) -> ApiAnswer:
+    return ApiAnswer(outcome=Api.ERROR, code=code, name=name)
+
+
 def _no_library() -> ApiAnswer:
     return ApiAnswer(outcome=Api.NO_LIBRARY, detail="libcuda.so.1 was not found")
+
+
+def _said(seen: Seen, event: LogEvent, at: str) -> None:
+    """Take that CUDA does not start from a program or a person; the number of the error may be told."""
+    number = event.parameters.get("number") or event.parameters.get("code")
+    code = int(number) if number else None
+    if code is None and seen.value("driver.cuda_init") is not None:
+        return  # another line says more
+    name = next((name for name, other in CUDA_CODES.items() if other == code), "")
+    seen.note("driver.cuda_init", ApiAnswer(outcome=Api.ERROR, code=code, name=name), at)
 
 
 def _library(seen: Seen, event: LogEvent, at: str) -> None:
@@ -174,45 +189,6 @@ def _device(seen: Seen, event: LogEvent, at: str) -> None:
     seen.note("driver.cuda_init", ApiAnswer(outcome=Api.OK), at)
 
 
-def _mismatch(seen: Seen, event: LogEvent, at: str) -> None:
-    for key, path in (("kernel", "driver.kernel_module_version"), ("library", "driver.libcuda_version")):
-        if key in event.parameters:
-            _version(seen, path, event.parameters[key].rstrip("."), at)
-    if seen.value("driver.libcuda_kind") is None and not seen.value("host.container"):
-        seen.note("driver.libcuda_kind", LibcudaKind.DRIVER, at)
-
-
-def _api_mismatch(seen: Seen, event: LogEvent, at: str) -> None:
-    seen.note("driver.nvml", ApiAnswer(outcome=Api.ERROR, code=NVML_MISMATCH), at)
-    if "library" in event.parameters:
-        _version(seen, "driver.nvml_version", event.parameters["library"], at)
-    if "kernel" in event.parameters:
-        _version(seen, "driver.kernel_module_version", event.parameters["kernel"], at)
-
-
-def _version(seen: Seen, path: str, version: str, at: str) -> None:
-    """Note a driver version, unless the same is known in other digits: TensorFlow writes 384.130.0 for 384.130."""
-    known = seen.value(path)
-    if not isinstance(known, str) or _plain(known) != _plain(version):
-        seen.note(path, version, at)
-
-
-def _plain(version: str) -> tuple[int, ...]:
-    numbers = [int(part) for part in version.split(".") if part.isdigit()]
-    while numbers and numbers[-1] == 0:
-        numbers.pop()
-    return tuple(numbers)
-
-
-def _reported(path: str) -> Callable[[Seen, LogEvent, str], None]:
-    def note(seen: Seen, event: LogEvent, at: str) -> None:
-        _version(seen, path, event.parameters["version"].rstrip("."), at)
-        if path == "driver.kernel_module_version" and seen.value("driver.version") is None:
-            seen.note("driver.version", event.parameters["version"].rstrip("."), at)
-
-    return note
-
-
 def _nvml(code: int | None) -> Callable[[Seen, LogEvent, str], None]:
     def note(seen: Seen, event: LogEvent, at: str) -> None:
         error = event.parameters.get("error", "").strip().rstrip(".").casefold()
@@ -247,11 +223,6 @@ def _hidden(seen: Seen, event: LogEvent, at: str) -> None:
     seen.variables["CUDA_VISIBLE_DEVICES"] = ("" if value == "an empty string" else value, at)
 
 
-def _container_tool(seen: Seen, event: LogEvent, at: str) -> None:
-    if "version mismatch" in event.parameters.get("detail", ""):
-        seen.note("driver.nvml", ApiAnswer(outcome=Api.ERROR, code=NVML_MISMATCH), at)
-
-
 def _none_listed(seen: Seen, event: LogEvent, at: str) -> None:
     del event
     seen.no_devices_at = at
@@ -260,21 +231,24 @@ def _none_listed(seen: Seen, event: LogEvent, at: str) -> None:
 _HANDLERS: dict[str, Callable[[Seen, LogEvent, str], None]] = {
     "cuinit-failed": _cuinit,
     "colab-no-gpu": _none_listed,
+    "cuda-not-started": _said,
+    "cuda-driver-mismatch": _put("driver.cuda_init", _error(MISMATCH, "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH")),
+    "cuda-no-device": _put("driver.cuda_init", _error(NO_DEVICE, "CUDA_ERROR_NO_DEVICE")),
     "library-not-loaded": _library,
     "library-not-opened": _library,
     "cuda-library-not-linked": _library,
     "windows-dll-missing": _library,
     "reported-host": _host,
-    "container-host-driver": _container_tool,
+    "container-host-driver": container_tool,
     "opened-library": _opened,
     "opened-library-old": _opened,
-    "kernel-library-mismatch": _mismatch,
-    "api-mismatch-client": _api_mismatch,
-    "api-mismatch-module": _api_mismatch,
-    "nvml-library-version": _reported("driver.nvml_version"),
-    "reported-libcuda": _reported("driver.libcuda_version"),
-    "reported-kernel": _reported("driver.kernel_module_version"),
-    "kernel-module-version": _reported("driver.kernel_module_version"),
+    "kernel-library-mismatch": mismatch,
+    "api-mismatch-client": api_mismatch,
+    "api-mismatch-module": api_mismatch,
+    "nvml-library-version": reported("driver.nvml_version"),
+    "reported-libcuda": reported("driver.libcuda_version"),
+    "reported-kernel": reported("driver.kernel_module_version"),
+    "kernel-module-version": reported("driver.kernel_module_version"),
     "nvml-failed": _nvml(None),
     "nvml-mismatch": _nvml(NVML_MISMATCH),
     "smi-no-communication": _nvml(NVML_NOT_LOADED),
@@ -284,9 +258,7 @@ _HANDLERS: dict[str, Callable[[Seen, LogEvent, str], None]] = {
     "kernel-driver-not-running": _put("driver.kernel_module_version", None),
     "module-not-in-list": _put("driver.kernel_module_version", None),
     "no-device-node": _put("driver.device_nodes", ()),
-    "driver-insufficient": _put(
-        "driver.cuda_init", ApiAnswer(outcome=Api.ERROR, code=INSUFFICIENT, name="CUDA_ERROR_INSUFFICIENT_DRIVER")
-    ),
+    "driver-insufficient": _put("driver.cuda_init", _error(INSUFFICIENT, "CUDA_ERROR_INSUFFICIENT_DRIVER")),
     "forward-compatibility": _put("driver.libcuda_kind", LibcudaKind.COMPAT),
     "nouveau-in-use": _put("driver.modules_loaded", ("nouveau",)),
     "module-not-signed": _unsigned,

@@ -19,7 +19,7 @@ _GPU = (
     r"compute capability: (?P<compute_capability>\d+\.\d+)"
 )
 _CUINIT = r"ailed call to cuInit: (?:INTERNAL: CUDA error: Failed call to cuInit: )?"
-_CUDA_LIBRARY = r"cudart|cublas|cublasLt|cufft|curand|cusolver|cusparse|nccl|nvJitLink|nvrtc|cupti|cudnn[\w-]{0,40}"
+_CUDA_LIBRARY = r"cudart|cublas|cublasLt|cufft|curand|cusolver|cusparse|nccl|nvJitLink|nvrtc|cudnn[\w-]{0,40}"
 
 MESSAGES: tuple[Message, ...] = (
     *FIRST,
@@ -76,7 +76,10 @@ MESSAGES: tuple[Message, ...] = (
         "cuinit-failed",
         _K.GPU_UNUSABLE,
         ("ailed call to cuInit",),
-        _CUINIT + r"(?P<error>CUDA_ERROR_\w{1,60}|(?:UNKNOWN ERROR ?|CUresult)\(-?\d+\))",
+        _CUINIT + r"(?P<error>CUDA_ERROR_\w{1,60}|(?:UNKNOWN ERROR ?|CUresult)\(-?\d+\))"
+        # What the error is called in words tells no more.
+        r"(?:: (?:no CUDA-capable device is detected|system has unsupported display driver / cuda driver combination"
+        r"|forward compatibility was attempted on non supported HW))?",
         "The driver library could not be started; the error says why.",
         "cuda_platform.cc (earlier cuda_driver.cc)",
     ),
@@ -289,7 +292,7 @@ MESSAGES: tuple[Message, ...] = (
         _K.IMPORT_FAILED,
         ("cannot open shared object file",),
         r"(?:ImportError|OSError|loading shared libraries): "
-        r"(?P<library>lib(?:cuda|" + _CUDA_LIBRARY + r")(?=\.so)[\w.]{0,20}): cannot open shared object file",
+        r"(?P<library>lib(?:cuda|cupti|" + _CUDA_LIBRARY + r")(?=\.so)[\w.]{0,20}): cannot open shared object file",
         "A build that is linked to this CUDA library cannot start without it.",
         "dynamic loader",
         "<1.14",
@@ -298,7 +301,7 @@ MESSAGES: tuple[Message, ...] = (
         "undefined-symbol",
         _K.IMPORT_FAILED,
         (": undefined symbol: ",),
-        r"(?P<file>[\w.+-]{1,80}): undefined symbol: (?P<symbol>\w{1,200})",
+        r"(?P<file>[\w.+-]{1,80}): undefined symbol: (?P<symbol>\w{1,200})(?:, version (?P<version>lib[\w.+-]{1,60}))?",
         "A library was built against another version of what it uses.",
         "dynamic loader",
     ),
@@ -690,6 +693,7 @@ MESSAGES: tuple[Message, ...] = (
         (
             "This TensorFlow binary is optimized ",
             "Your CPU supports instructions that this TensorFlow binary was not compiled to use",
+            "The TensorFlow library wasn't compiled to use ",
         ),
         "",
         "The processor can do more than this build asks of it.",

@@ -19,7 +19,11 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-TEXTS: dict[str, dict[str, Any]] = tomllib.loads((Path(__file__).parent / "texts.toml").read_text("utf-8"))
+TEXTS: dict[str, dict[str, Any]] = {
+    name: text
+    for file in sorted(Path(__file__).parent.glob("texts*.toml"))
+    for name, text in tomllib.loads(file.read_text("utf-8")).items()
+}
 
 
 def report_of(text: str | bytes) -> Report:
@@ -98,6 +102,21 @@ def test_text_with_lines_that_were_cut() -> None:
     for name, item in TEXTS.items():
         text = f"ow/core/some_file.cc:99] half of a line that was cut of\n{item['text'].lstrip()}2024-05-02 09:11:02.10"
         assert lead_of(report_of(text)) == item["lead"], name
+
+
+@pytest.mark.parametrize(
+    ("text", "failure"),
+    [
+        ("failed call to cuInit: CUDA_ERROR_NO_DEVICE: no CUDA-capable device is detected", "CUDA_ERROR_NO_DEVICE"),
+        ("failed call to cuInit: CUDA_ERROR_OUT_OF_MEMORY: out of memory", "CUDA_ERROR_OUT_OF_MEMORY"),
+        ("Failed to initialize NVML: Timeout", "Timeout"),
+    ],
+)
+def test_a_failure_that_nothing_explains_is_never_well(text: str, failure: str) -> None:
+    report = report_of(f"{text}\n")
+    assert report.verdict in (Verdict.UNKNOWN, Verdict.ERRORS)
+    if report.verdict is Verdict.UNKNOWN:
+        assert failure in report.summary
 
 
 def test_a_text_that_tells_nothing() -> None:

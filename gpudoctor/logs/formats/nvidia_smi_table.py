@@ -53,10 +53,14 @@ class Reader:
         if "Processes:" in text:
             for gpu in self._in_table.values():
                 gpu.processes = None
+        elif "No MIG devices found" in text:
+            for gpu in self._in_table.values():
+                if gpu.value("mig"):
+                    gpu.note("mig_instances", (), at)
         elif "No running processes found" in text:
             for gpu in self._in_table.values():
                 gpu.note("processes", (), at)
-        elif "MiB" in text or "WDDM" in text or "On" in text or "Off" in text or "N/A" in text:
+        elif "MiB" in text or "WDDM" in text or "On" in text or "Off" in text or "N/A" in text or "Enabled" in text:
             self._row(text, at, seen)
 
     def _head(self, text: str, at: str, seen: Seen) -> None:

@@ -38,12 +38,12 @@ _GIVES_GPUS = ("--gpus", "--device", "--runtime", "nvidia-docker", "--nv", "--ro
 _ECHO = r"echo [\"']?[$%]\{?(\w{4,40})"
 _VERSION = (
     r"(?:[bv]?'?v?\d[\w.-]{4,60}'? )?[\"']?(?P<version>[12]\.\d{1,2}\.\d{1,2}(?:-?rc\d|\.dev\d{8}|\+n"
-    r"v[\d.]{2,6})?)[\"']?\Z"
+    r"v[\d.]{2,6}|-dev0\+\w{2,20})?)[\"']?\Z"
 )
 _SAID = (
     r"(?i:(?:tensorflow|tf)(?:[ _.]__version__|[ _-]version(?: is)?|\.version\.VERSION|)\s{0,6}[:=](?!=)"
     r"\s{0,4}|tensorflow version:?\s{1,4}|TensorFlow v)"
-    r"v?[\"']?(?P<version>[12]\.\d{1,2}\.\d{1,2}(?:rc\d)?)(?![\w.]*\.whl)"
+    r"v?[\"']?(?P<version>[12]\.\d{1,2}\.\d{1,2}(?:rc\d|-dev0\+\w{2,20})?)(?![\w.]*\.whl)"
 )
 # A command or statement that does nothing but import it.
 _IMPORTS = r"import (?:tensorflow|keras)(?: as \w{1,10})?[\"']?;?\s{0,4}(?:print\([\w.]{1,40}\))?[\"']?\s{0,4}\Z"

@@ -27,6 +27,7 @@ ROWS = (
             "nvidia-docker: command not found",
             "nvidia-docker: not found",
             'no runtime for "nvidia" is configured',
+            "rror looking up volume plugin nvidia-docker",
             'exec: "nvidia-container-runtime": executable file not found',
             'exec: \\"nvidia-container-runtime-hook',
             "nvidia-container-runtime: no such file or directory",
@@ -40,10 +41,16 @@ ROWS = (
     Message(
         "container-driver-too-old",
         _K.GPU_UNUSABLE,
-        ("unsatisfied condition: cuda>=", "unsatisfied condition: driver>=", "unsatisfied condition: brand ="),
+        (
+            "unsatisfied condition: cuda>=",
+            "unsatisfied condition: driver>=",
+            "unsatisfied condition: brand =",
+            "unsupported CUDA version: driver ",
+        ),
         r"unsatisfied condition: (?P<what>cuda|driver)\s?>=\s?(?P<needed>[\d.]{1,12}?)(?:[\s,;\"]|\.?$)"
         r"|--require=cuda\s?>=\s?(?P<asked>[\d.]{1,12})[^\r\n]{0,400}?unsatisfied condition: brand ="
-        r"|unsatisfied condition: brand =",
+        r"|unsatisfied condition: brand ="
+        r"|unsupported CUDA version: driver (?P<serves>[\d.]{1,12}) < image (?P<image>[\d.]{1,12})",
         "The image asks for a newer driver than the host has.",
         "nvidia-container-cli",
         example="nvidia-container-cli: requirement error: unsatisfied condition: cuda>=12.4, please update your driver",
@@ -145,7 +152,15 @@ ROWS = (
     Message(
         "container-cdi",
         _K.GPU_UNUSABLE,
-        ("unresolvable CDI device", "failed to inject CDI devices", "CDI device injection failed"),
+        (
+            "unresolvable CDI device",
+            "failed to inject CDI devices",
+            "CDI device injection failed",
+            # Engines that know no CDI take the name of a device for that of a file.
+            "stat nvidia.com/gpu",
+            'custom device "nvidia.com/gpu',
+            'could not select device driver "cdi"',
+        ),
         "",
         "The run-time knows no device of this name: the CDI specification of the NVIDIA toolkit was not made.",
         "podman, docker",
@@ -170,9 +185,27 @@ ROWS = (
         example="0/4 nodes are available: 4 Insufficient nvidia.com/gpu.",
     ),
     Message(
+        "slurm-no-such-gpu",
+        _K.GPU_UNUSABLE,
+        (
+            "Invalid generic resource (gres) specification",
+            "Invalid Trackable RESource (TRES) specification",
+            "Requested GRES option unsupported by configured SelectType plugin",
+        ),
+        "",
+        "Slurm was asked for a GPU by a name or a number that it does not have, or not in this partition or step.",
+        "sbatch, srun",
+        example="srun: error: Unable to create step for job 81: Invalid generic resource (gres) specification",
+    ),
+    Message(
         "smi-not-in-container",
         _K.GPU_UNUSABLE,
-        ('exec: "nvidia-smi"', 'exec: \\"nvidia-smi\\"'),
+        (
+            'exec: "nvidia-smi"',
+            'exec: \\"nvidia-smi\\"',
+            '"nvidia-smi": executable file not found',
+            "executable file `nvidia-smi` not found",
+        ),
         "",
         "The container holds no nvidia-smi: the toolkit puts it there when a GPU is given to the container.",
         "docker, runc",

@@ -6,6 +6,11 @@ from gpudoctor.logs.message import EventKind, Message
 
 _K = EventKind
 
+# ls -l /dev/nvidia*: what CUDA opens; nvidia-modeset and nvidia-caps are for displays and MIG.
+_NODES = (" /dev/nvidia0", " /dev/nvidiactl", " /dev/nvidia-uvm")
+_OF = r"[.+]? {1,8}\d{1,3} {1,8}[\w-]{1,32} {1,8}"
+_PATH = r" {1,8}\d{1,4}, {1,8}\d{1,4} [^/\r\n]{6,30}(?P<node>/dev/nvidia(?:ctl|-uvm|\d{1,3}))(?![\w-])"
+
 ROWS = (
     Message(
         "xid",
@@ -19,8 +24,17 @@ ROWS = (
     Message(
         "gpu-lost",
         _K.HARDWARE,
-        ("GPU is lost", "allen off the bus", "Unable to determine the device handle for "),
-        r"GPU is lost|allen off the bus|Unable to determine the device handle for (?:GPU\s?\d*:? ?)?"
+        (
+            "GPU is lost",
+            "allen off the bus",
+            "allen off of the bus",
+            "alls off the bus",
+            "ell off the bus",
+            "alling off the bus",
+            "Unable to determine the device handle for ",
+        ),
+        r"GPU is lost|[Ff](?:all(?:en|s|ing)|ell) off (?:of )?the bus"
+        r"|Unable to determine the device handle for (?:GPU\s?\d*:? ?)?"
         r"(?P<pci>[0-9a-fA-F]{4,8}:[0-9a-fA-F:.]{6,11})"
         r"[^\r\n]{0,20}?: (?:GPU is lost|Unknown Error)",
         "The driver lost the GPU.",
@@ -234,8 +248,16 @@ ROWS = (
             "Key was rejected by service",
             "unsigned module loading is restricted",
             "Loading of unsigned module is rejected",
+            "Loading of module with unavailable key is rejected",
+            "Loading of module with unsupported crypto is rejected",
+            "PKCS#7 signature not signed with a trusted key",
+            "module keys are rejected",
+            "modules are rejected",
+            "module is rejected",
         ),
-        "",
+        r"Required key not available|Key was rejected by service|unsigned module loading is restricted"
+        r"|Loading of [\w ]{6,40} is rejected|PKCS#7 signature not signed"
+        r"|(?:NVIDIA|[Nn]vidia)[\w/ -]{0,30} (?:module keys|modules|module) (?:is|are) rejected",
         "Secure Boot refuses a kernel module that is not signed with an enrolled key.",
         "kernel, modprobe",
         example="nvidia: Loading of unsigned module is rejected",
@@ -302,6 +324,24 @@ ROWS = (
         example="Failed to open /dev/nvidiactl: Permission denied",
     ),
     Message(
+        "device-file-closed",
+        _K.GPU_UNUSABLE,
+        _NODES,
+        r"c[rwxsS-]{3}(?!rw)[rwxsS-]{3}(?!rw)[rwxtT-]{3}" + _OF + r"(?P<group>[\w-]{1,32})" + _PATH,
+        "A device file of the GPU is closed to all users but root.",
+        "ls -l",
+        example="crw------- 1 root root 195, 0 Feb 15 19:37 /dev/nvidia0",
+    ),
+    Message(
+        "device-file-of-group",
+        _K.HARMLESS,
+        _NODES,
+        r"c[rwxsS-]{3}rw[xsS-](?!rw)[rwxtT-]{3}" + _OF + r"(?P<group>[\w-]{1,32})" + _PATH,
+        "A device file of the GPU is open to the users of one group only.",
+        "ls -l",
+        example="crw-rw---- 1 root video 195, 0 Feb 15 19:37 /dev/nvidia0",
+    ),
+    Message(
         "device-busy",
         _K.GPU_UNUSABLE,
         (
@@ -324,6 +364,42 @@ ROWS = (
         "A compat libcuda stands in for the driver's on a GPU, or over a driver, that does not allow it.",
         "CUDA driver",
         example="Error 804: forward compatibility was attempted on non supported HW",
+    ),
+    Message(
+        "cuda-driver-mismatch",
+        _K.GPU_UNUSABLE,
+        ("system has unsupported display driver / cuda driver combination",),
+        "",
+        "The kernel module and the libcuda that was loaded are of different versions.",
+        "CUDA driver",
+        example="(803) system has unsupported display driver / cuda driver combination",
+    ),
+    Message(
+        "cuda-no-device",
+        _K.GPU_UNUSABLE,
+        ("no CUDA-capable device is detected",),
+        "",
+        "CUDA was started and has no device for this program.",
+        "CUDA driver",
+        example="cudaGetDeviceCount() failed. Status: no CUDA-capable device is detected",
+    ),
+    Message(
+        "cuda-not-started",
+        _K.GPU_UNUSABLE,
+        (
+            "CUDA failed to initialize",
+            "CUDA initialization fail",
+            "ailed to initialize CUDA",
+            "CUDA error 80",
+            "CUDA failure 80",
+            "CUDA error: 80",
+        ),
+        r"CUDA failed to initialize|(?i:failed to initialize CUDA)(?! graph| kernel| context)"
+        r"|CUDA initialization fail(?:ed|ure|s)(?:[^\r\n]{0,14}?(?:error:? |with )(?P<number>\d{1,3})\b)?"
+        r"|CUDA (?:error|failure):? (?P<code>80[0-9])\b",
+        "CUDA could not be started; the number, where there is one, says why.",
+        "TensorRT, a person",
+        example="CUDA initialization failure with error: 999",
     ),
     Message(
         "invalid-device",

@@ -97,6 +97,21 @@ ROWS = (
         example="Executor start aborting (this does not indicate an error and you can ignore this message): INVALID",
     ),
     Message(
+        "profiler-library-not-loaded",
+        _K.HARMLESS,
+        (
+            "dynamic library 'libcupti",
+            "dynamic library 'cupti64",
+            "dlopen library 'libcupti",
+            "dlopen library 'cupti64",
+        ),
+        r"Could not (?:load dynamic|dlopen) library '(?:lib)?cupti[\w.]{1,20}'",
+        "CUPTI is not found; only profiling is concerned.",
+        "dso_loader.cc",
+        ">=1.14",
+        example="Could not load dynamic library 'libcupti.so.11.2'; dlerror: libcupti.so.11.2: cannot open",
+    ),
+    Message(
         "profiler-note",
         _K.HARMLESS,
         ("Profiler session ", "CUPTI could not be loaded or symbol could not be found"),

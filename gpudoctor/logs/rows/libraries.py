@@ -67,6 +67,15 @@ ROWS = (
         example="ptxas returned an error during compilation of ptx to sass: 'Internal: ptxas exited'",
     ),
     Message(
+        "ptxas-on-windows",
+        _K.HARMLESS,
+        ("Invoking ptxas not supported on Windows", "Invoking GPU asm compilation is supported on Cuda non-Windows"),
+        "",
+        "On Windows TensorFlow calls no ptxas; the driver compiles in its place.",
+        "asm_compiler.cc",
+        example="Internal: Invoking ptxas not supported on Windows",
+    ),
+    Message(
         "ptxas-not-found",
         _K.DEGRADED,
         (
@@ -105,17 +114,47 @@ ROWS = (
         _K.OPERATION_FAILED,
         (
             "Could not load library libcudnn",
+            "Could not load library cudnn",
+            "Could not locate cudnn",
             "Unable to load any of {libcudnn",
             "Cannot load symbol cudnn",
             "Could not load symbol cudnn",
         ),
-        r"Could not load library (?P<library>libcudnn\w{0,40}\.so(?:\.\d{1,3}){0,3})"
+        r"Could not (?:load library|locate) (?P<library>(?:lib)?cudnn\w{0,40}\.(?:so(?:\.\d{1,3}){0,3}|dll))"
         r"(?:\. Error: (?P<missing>lib[\w.]{1,40}))?"
         r"|Unable to load any of \{(?P<any>libcudnn[\w.]{0,60})"
         r"|(?:Cannot|Could not) load symbol (?P<symbol>cudnn\w{1,60})",
         "A part of cuDNN, or what it needs, cannot be loaded.",
         "cuDNN's loader",
         example="Could not load library libcudnn_cnn_infer.so.8. Error: libcuda.so: cannot open shared object file",
+    ),
+    Message(
+        "cudnn-wants-cublas",
+        _K.OPERATION_FAILED,
+        (
+            "Could not load library libcublas",
+            "Could not load library cublas",
+            "Could not locate cublas",
+            "Cannot load symbol cublas",
+            "Could not load symbol cublas",
+        ),
+        r"Could not (?:load library|locate) (?P<library>(?:lib)?cublas(?:Lt)?(?:\.so\.\d{1,2}|64_\d{1,2}\.dll))"
+        r"|(?:Cannot|Could not) load symbol (?P<symbol>cublas\w{1,60})"
+        r"(?: from (?P<source>libcublas(?:Lt)?\.so\.\d{1,2}))?",
+        "cuDNN does not find the cuBLAS of the CUDA release that it is built for.",
+        "cuDNN's loader",
+        example="Could not load library libcublasLt.so.12. Error: libcublasLt.so.12: cannot open shared object file",
+    ),
+    Message(
+        "library-of-other-release",
+        _K.OPERATION_FAILED,
+        (" with link time reference",),
+        r"(?P<file>lib[\w+-]{1,60}\.so[\w.]{0,20}): (?:undefined )?symbol:? (?P<symbol>\w{1,200}),? version "
+        r"[\w.+-]{1,60},? not defined in file (?P<wanted>lib[\w.+-]{1,80}) with link time reference",
+        "Two libraries that belong together are of different releases.",
+        "dynamic loader",
+        example="libcublas.so.11: symbol free_gemm_select version libcublasLt.so.11 not defined in file "
+        "libcublasLt.so.11 with link time reference",
     ),
     Message(
         "zlib-missing",
@@ -186,7 +225,8 @@ ROWS = (
         "library-file",
         _K.HARMLESS,
         ("/libcudart.so.", "/libcudnn.so.", "/libcublas.so."),
-        r"/(?P<library>lib(?:cudart|cublas|cudnn)\.so\.\d[\d.]{0,12})(?![\w.]{0,20}(?:: cannot| \(no such))",
+        r"/(?P<library>lib(?:cudart|cublas|cudnn)\.so\.\d[\d.]{0,12})(?![\w.]{0,20}"
+        r"(?:: cannot|: (?:undefined )?symbol| \(no such))",
         "A CUDA library lies there; whether TensorFlow finds it, this does not tell.",
         "ldconfig -p, ls, find",
         example="	libcudart.so.11.0 (libc6,x86-64) => /usr/local/cuda/lib64/libcudart.so.11.0",

@@ -8,6 +8,7 @@ from gpudoctor.facts.model import Api, ApiAnswer, DeviceNode, Facts, FactUnavail
 
 NVML_DRIVER_NOT_LOADED = 9
 NVML_LIBRARY_MISMATCH = 18
+CUDA_STUB = 34
 CUDA_NO_DEVICE = 100
 CUDA_NOT_READY = 802
 CUDA_UNKNOWN = 999

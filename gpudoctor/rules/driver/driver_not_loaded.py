@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpudoctor.facts.model import Absent, Api, Facts, Known, Unknown
+from gpudoctor.facts.model import Absent, Api, Facts, Known, LogEvent, Unknown
 from gpudoctor.findings import Applicability, Capability, Confidence, Remedy, Severity
 from gpudoctor.rules.driver._modules import BUILD, REBOOT, bring_module, other_kernels, shown
 from gpudoctor.rules.driver._state import (
@@ -46,6 +46,7 @@ LOOK = Remedy(
     message="the NVIDIA driver is installed, but its kernel module is not loaded",
     variants={
         "text": "the NVIDIA kernel module is not loaded",
+        "host": "the NVIDIA driver of the container's host is not loaded",
         "build": "the NVIDIA kernel module could not be built for the running kernel",
         "unknown": "CUDA cannot be started (unknown error): mostly the module nvidia_uvm is not loaded, or the machine "
         "was suspended meanwhile",
@@ -77,6 +78,10 @@ def driver_not_loaded(self: Rule, facts: Facts) -> Iterator[Draft]:
         return
     if answers(facts):
         yield from _talks(self, facts)
+        return
+    host = _of_container_host(facts)
+    if host:
+        yield self.finding((*seen(host), "driver.nvml"), variant="host", remedies=(LOAD_ON_HOST,))
         return
     require_own_driver(facts)
     told = tuple(_from_text(self, facts))
@@ -170,6 +175,22 @@ def _takes_none(self: Rule, facts: Facts) -> Iterator[Draft]:
         confidence=Confidence.LIKELY,
         remedies=(LOOK,),
     )
+
+
+LOAD_ON_HOST = Remedy(
+    summary="On the host, outside any container, see whether nvidia-smi works; where it does not, load the driver's "
+    "module and read what the kernel says about it.",
+    commands=("nvidia-smi", "sudo modprobe nvidia", "sudo dmesg | grep -iE 'nvidia|nvrm|nouveau|secure'"),
+    applicability=Applicability.UNSAFE,
+)
+
+
+def _of_container_host(facts: Facts) -> tuple[LogEvent, ...]:
+    """Return what a container tool, which runs on the host, says of a driver that is not loaded there."""
+    if isinstance(facts.host.wsl, Known) or seen_gpu_devices(facts) or events(facts, *_OTHER):
+        return ()
+    told = events(facts, "container-host-driver")
+    return tuple(event for event in told if "nvml error: driver not loaded" in event.parameters.get("detail", ""))
 
 
 _REFUSED = (

@@ -9,7 +9,12 @@ from gpudoctor.facts.model import Facts, Known, LibcudaKind
 from gpudoctor.findings import Applicability, Capability, Confidence, Remedy, Severity
 from gpudoctor.rules.driver._install import install_driver, os_of
 from gpudoctor.rules.driver._packages import newest, shown
-from gpudoctor.rules.driver._state import CUDA_COMPAT_NOT_SUPPORTED, CUDA_SYSTEM_DRIVER_MISMATCH, failed_with
+from gpudoctor.rules.driver._state import (
+    CUDA_COMPAT_NOT_SUPPORTED,
+    CUDA_SYSTEM_DRIVER_MISMATCH,
+    NVML_LIBRARY_MISMATCH,
+    failed_with,
+)
 from gpudoctor.rules.libraries._stack import cuda_of, is_inferred
 from gpudoctor.rules.observed import seen_gpu_devices
 from gpudoctor.rules.python._state import events, seen
@@ -115,10 +120,29 @@ def _refused_compat(self: Rule, facts: Facts) -> Iterator[Draft]:
     answer = facts.driver.cuda_init.get()
     refused = failed_with(answer, CUDA_COMPAT_NOT_SUPPORTED) or failed_with(answer, CUDA_SYSTEM_DRIVER_MISMATCH)
     if not refused or facts.driver.libcuda_kind.get() is not LibcudaKind.COMPAT:
+        yield from _said_compat(self, facts)
         return
     yield self.finding(
         ("driver.cuda_init", "driver.libcuda_file", "driver.libcuda_kind", "driver.version"),
         variant="compat",
+        remedies=(WITHOUT_COMPAT, *install_driver(facts)),
+    )
+
+
+def _said_compat(self: Rule, facts: Facts) -> Iterator[Draft]:
+    """Find it in a text, which does not tell the kind of libcuda: the error's name does, but after an update without a
+    reboot the driver answers the same of its own libcuda."""
+    driver = facts.driver
+    apart = driver.nvml_version.get() not in (None, driver.kernel_module_version.get())
+    mixed = failed_with(driver.nvml.get(), NVML_LIBRARY_MISMATCH) or events(facts, "kernel-library-mismatch") or apart
+    if not failed_with(driver.cuda_init.get(), CUDA_COMPAT_NOT_SUPPORTED) or mixed or seen_gpu_devices(facts):
+        return
+    if isinstance(driver.libcuda_kind, Known) or isinstance(facts.host.wsl, Known):
+        return
+    yield self.finding(
+        ("driver.cuda_init", "driver.version", "driver.cuda_version"),
+        variant="compat",
+        confidence=Confidence.LIKELY,
         remedies=(WITHOUT_COMPAT, *install_driver(facts)),
     )
 
@@ -155,8 +179,8 @@ def _from_log(self: Rule, facts: Facts) -> Iterator[Draft]:
         confidence=Confidence.LIKELY if event.message == "unsupported-ptx" else Confidence.CERTAIN,
         remedies=tensorflow_that_fits(facts) + install_driver(facts),
         have=have,
-        need=event.parameters.get("needed", ""),
-        what="CUDA" if event.parameters.get("what") == "cuda" else "driver",
+        need=event.parameters.get("needed") or event.parameters.get("image", ""),
+        what="CUDA" if event.parameters.get("what") == "cuda" or "serves" in event.parameters else "driver",
     )
 
 

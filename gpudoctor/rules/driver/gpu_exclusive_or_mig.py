@@ -77,10 +77,10 @@ def gpu_exclusive_or_mig(self: Rule, facts: Facts) -> Iterator[Draft]:
         elif mode in EXCLUSIVE and (told or (others and not seen_gpu_devices(facts))):
             yielded = True
             yield self.finding(paths, confidence=Confidence.LIKELY, remedies=(DEFAULT_MODE,), mode=mode or "")
-        elif mig and failed and not seen_gpu_devices(facts):
+        elif mig and (failed or gpu.mig_instances.get() == ()) and not seen_gpu_devices(facts):
             yielded = True
             yield self.finding(
-                (f"gpus[{index}].mig", "driver.cuda_init", "driver.cuda_device_count"),
+                (f"gpus[{index}].mig", f"gpus[{index}].mig_instances", "driver.cuda_init", "driver.cuda_device_count"),
                 variant="mig",
                 confidence=Confidence.LIKELY,
                 remedies=(_choose(gpu),),

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from gpudoctor.facts.model import Absent, Api, Facts, Known, Unknown
 from gpudoctor.findings import Applicability, Capability, Confidence, Remedy, Severity
 from gpudoctor.rules.driver._container import NVML_UNKNOWN, TOOLKIT, inside, restart, start
-from gpudoctor.rules.driver._state import failed_with, outcome
+from gpudoctor.rules.driver._state import CUDA_STUB, failed_with, outcome
 from gpudoctor.rules.observed import seen_gpu_devices
 from gpudoctor.rules.python._state import events, seen
 from gpudoctor.rules.registry import Draft, Rule, rule
@@ -92,7 +92,9 @@ def _from_text(self: Rule, facts: Facts) -> Iterator[Draft]:
     if not isinstance(facts.driver.device_nodes, Unknown) and not isinstance(facts.host.pci_gpus, Unknown):
         return  # the machine itself was looked at
     within = events(facts, *_INSIDE)
-    without = outcome(facts.driver.cuda_init.get()) is Api.NO_LIBRARY
+    answer = facts.driver.cuda_init.get()
+    # The stub of an image's toolkit is found where the driver's own libcuda was not put in.
+    without = outcome(answer) is Api.NO_LIBRARY or failed_with(answer, CUDA_STUB)
     if failed_with(facts.driver.nvml.get(), NVML_UNKNOWN) and not isinstance(facts.host.container, Absent):
         yield self.finding(
             ("driver.nvml", "host.container"),
@@ -111,8 +113,11 @@ def _from_text(self: Rule, facts: Facts) -> Iterator[Draft]:
 
 
 def _elsewhere(detail: str) -> bool:
-    """Whether another rule tells it: of WSL, or of a driver whose parts do not match."""
-    return "/wsl/" in detail or "version mismatch" in detail
+    """Whether another rule tells it: of WSL, or of the host's driver."""
+    return "/wsl/" in detail or any(words in detail for words in _OF_THE_HOST)
+
+
+_OF_THE_HOST = ("version mismatch", "nvml error: driver not loaded", "nvml error: insufficient permissions")
 
 
 _SET_UP = Remedy(

@@ -5,8 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpudoctor.facts.model import Api, Facts, Known
-from gpudoctor.findings import Applicability, Capability, Remedy, Severity
-from gpudoctor.rules.driver._state import by_mode_open, closed_nodes, failed_with, outcome, slurm_job_without_gpu
+from gpudoctor.findings import Applicability, Capability, Confidence, Remedy, Severity
+from gpudoctor.rules.driver._state import (
+    CUDA_NO_DEVICE,
+    CUDA_UNKNOWN,
+    by_mode_open,
+    closed_nodes,
+    failed_with,
+    outcome,
+    slurm_job_without_gpu,
+)
 from gpudoctor.rules.python._state import events, seen
 from gpudoctor.rules.registry import Draft, Rule, rule
 
@@ -33,6 +41,7 @@ ASK = Remedy(
         "text": "this user may not open the device files of the GPU (/dev/nvidia*)",
         "group": "the control group of this process keeps it from {nodes}, though the modes of the files let "
         "everybody in",
+        "group-only": "the device files of the GPU are open to the group {owners} only, and CUDA finds no device",
     },
 )
 def permission_denied_device(self: Rule, facts: Facts) -> Iterator[Draft]:
@@ -42,7 +51,17 @@ def permission_denied_device(self: Rule, facts: Facts) -> Iterator[Draft]:
     How to fix: join the group that owns the files, or let the driver create them for all users (mode 0666 is its
     default). On a cluster, ask the scheduler for a GPU: it keeps the files closed otherwise.
     """
-    told = events(facts, "device-file-refused")
+    told = events(facts, "device-file-refused", "device-file-closed")
+    of_group = events(facts, "device-file-of-group")
+    if of_group and any(failed_with(facts.driver.cuda_init.get(), code) for code in (CUDA_NO_DEVICE, CUDA_UNKNOWN)):
+        yield self.finding(
+            (*seen(of_group), "driver.cuda_init"),
+            variant="group-only",
+            confidence=Confidence.LIKELY,
+            remedies=(JOIN_GROUP,),
+            owners=of_group[0].parameters.get("group", ""),
+        )
+        return
     closed = closed_nodes(facts)
     by_group = bool(closed) and all(by_mode_open(node) for node in closed)
     if told or (failed_with(facts.driver.nvml.get(), NVML_NO_PERMISSION) and not by_group):

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from gpudoctor.facts.model import Absent, Api, Facts, Known, LibcudaKind, Unknown
 from gpudoctor.findings import Applicability, Capability, Confidence, Remedy, Severity
 from gpudoctor.rules.driver._packages import KERNEL, LIBRARY, WHOLE, shown, versions
-from gpudoctor.rules.driver._state import NVML_DRIVER_NOT_LOADED, answers, failed_with, outcome
+from gpudoctor.rules.driver._state import CUDA_STUB, NVML_DRIVER_NOT_LOADED, answers, failed_with, outcome
 from gpudoctor.rules.observed import seen_gpu_devices
 from gpudoctor.rules.python._state import events, seen
 from gpudoctor.rules.registry import Draft, Rule, rule
@@ -67,6 +67,7 @@ def _kernel_too_old(release: str) -> bool:
         "blocked": "Windows refuses WSL the GPU: its NVIDIA driver or WSL itself is too old",
         "cudnn": "cuDNN does not find libcuda.so, which under WSL lies in {folder}",
         "kernel": "the kernel of WSL, {kernel}, is too old for CUDA: 5.10.43 is the oldest that serves it",
+        "tcc": "WSL does not serve {gpu}: its driver model on Windows is TCC, and only WDDM and MCDM reach WSL",
         "stub": "the libcuda that is loaded is a stub of a CUDA toolkit, not the driver's: it cannot start CUDA",
         "not-found": "under WSL, the loader does not find libcuda.so.1, though it is in {folder}",
         "packages": "a Linux driver is installed inside WSL ({package}): its libraries stand before those of the "
@@ -127,7 +128,12 @@ def _in_place_of(facts: Facts) -> tuple[Remedy, ...]:
 
 
 NVML_OPERATING_SYSTEM = 17
-CUDA_STUB = 34
+WITH_WDDM = Remedy(
+    summary="On Windows, as administrator, set the GPU's driver model to WDDM, then restart Windows. A data-centre GPU "
+    "without a licence for graphics takes MCDM in its place (-dm 2), with a driver that has it.",
+    commands=("nvidia-smi -i 0 -dm 0", "wsl.exe --shutdown"),
+    applicability=Applicability.MANUAL,
+)
 UNSET_STUB = Remedy(
     summary="Take the folder with the stub (lib64/stubs of a CUDA toolkit) off the loader's path: it serves "
     "linking only.",
@@ -150,6 +156,16 @@ def _from_text(self: Rule, facts: Facts) -> Iterator[Draft]:
     nvml, in_text = facts.driver.nvml.get(), isinstance(facts.driver.library_files, Unknown)
     if failed_with(nvml, NVML_OPERATING_SYSTEM) or (wsl and in_text and failed_with(nvml, NVML_DRIVER_NOT_LOADED)):
         yield self.finding(("driver.nvml", "host.wsl"), variant="blocked", remedies=(WINDOWS_DRIVER,))
+    elif wsl and in_text and (tcc := [gpu for gpu in facts.gpus if gpu.driver_model.get() == "TCC"]):
+        yield self.finding(
+            (f"gpus[{facts.gpus.index(tcc[0])}].driver_model", "host.wsl"),
+            variant="tcc",
+            confidence=Confidence.LIKELY,
+            remedies=(WITH_WDDM,),
+            gpu=tcc[0].name.get() or "the GPU",
+        )
+    elif isinstance(facts.host.container, Known) and in_text and failed_with(cuda, CUDA_STUB):
+        return  # of the image; the driver's own comes with the GPU: no-gpu-in-container
     elif failed_with(cuda, CUDA_STUB) and not wsl:
         sure = not isinstance(facts.driver.library_files, Unknown)
         yield self.finding(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpudoctor.facts.model import Facts, Known
+from gpudoctor.facts.model import Api, Facts, Known, Unknown
 from gpudoctor.findings import Applicability, Capability, Confidence, Remedy, Severity
-from gpudoctor.rules.driver._state import failed_with, has_pci_gpu, slurm_job_without_gpu
+from gpudoctor.rules.driver._state import failed_with, has_pci_gpu, outcome, slurm_job_without_gpu
 from gpudoctor.rules.observed import seen_gpu_devices
 from gpudoctor.rules.python._state import events, seen
 from gpudoctor.rules.registry import Draft, Rule, rule
@@ -36,6 +36,7 @@ ASK_SLURM = Remedy(
         "perhaps": "the driver is well and offers CUDA no device: mostly CUDA_VISIBLE_DEVICES hides the GPUs, or names "
         "one that does not exist",
         "slurm": "this job of Slurm was given no GPU, on a node that has some: none was asked for",
+        "gres": "Slurm gives no GPU: it was asked for one by a name or number that this partition or job does not have",
         "unset": "CUDA_VISIBLE_DEVICES is empty, which hides every GPU of this machine from CUDA programs",
     },
 )
@@ -48,6 +49,10 @@ def gpu_hidden_by_env(self: Rule, facts: Facts) -> Iterator[Draft]:
     for os.environ["CUDA_VISIBLE_DEVICES"]; under Slurm, ask for a GPU.
     """
     value = (facts.python.environment.get() or {}).get(VARIABLE)
+    unknown = events(facts, "slurm-no-such-gpu")
+    if unknown and not seen_gpu_devices(facts):
+        yield self.finding(seen(unknown), variant="gres", remedies=(ASK_SLURM,))
+        return
     if _slurm_gave_none(facts, value):
         yield self.finding(
             ("python.environment[SLURM_JOB_ID]", "host.pci_gpus", "driver.cuda_device_count"),
@@ -130,8 +135,13 @@ def _from_text(self: Rule, facts: Facts, value: str) -> Iterator[Draft]:
 
 
 def _offers_none(facts: Facts) -> bool:
-    """Whether a log tells that the driver is well, and that CUDA finds no device."""
-    refused = failed_with(facts.driver.cuda_init.get(), NO_DEVICE) and bool(events(facts, "versions-agree"))
+    """Whether a log tells that the driver is well, and that CUDA finds no device.
+
+    On Windows TensorFlow prints no versions; that CUDA's library is there shows the driver.
+    """
+    well = events(facts, "versions-agree") or outcome(facts.driver.nvml.get()) is Api.OK
+    on_windows = facts.host.os.get() == "windows" and isinstance(facts.driver.nvml, Unknown)
+    refused = failed_with(facts.driver.cuda_init.get(), NO_DEVICE) and bool(well or on_windows)
     # A container that is told by its host's name alone has the driver's libraries: it was given the GPU.
     inside = facts.host.container.get() is not None and not events(facts, "reported-host")
     return refused and _not_asked(facts) and not inside and not seen_gpu_devices(facts)

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from gpudoctor import compat
-from gpudoctor.facts.model import Facts, FactUnavailable, Library
-from gpudoctor.findings import Applicability, Capability, Remedy, Severity
+from gpudoctor.facts.model import Facts, FactUnavailable, Known, Library, LogEvent
+from gpudoctor.findings import Applicability, Capability, Confidence, Remedy, Severity
 from gpudoctor.rules.libraries._remedies import VARIABLE, lead_loader
 from gpudoctor.rules.libraries._stack import Need, candidates, compiled_cudnn, cuda_major, folder_of, needs, shown
+from gpudoctor.rules.python._state import events, seen
 from gpudoctor.rules.registry import Draft, Rule, rule
 
 MINOR = 2
+CUDA_FILE = re.compile(r"lib(?:cublas|cusparse|cusolver|cufft|curand|nvJitLink|nvrtc|cudart)")
+ONE_RELEASE = Remedy(
+    summary="Let all CUDA libraries come from one place: look which folders come first, and take those of another "
+    "toolkit, or of another package's wheels, out of the loader's path.",
+    commands=("echo $LD_LIBRARY_PATH", "ldconfig -p | grep -E 'cublas|cusparse|nvJitLink'", "python3 -m pip list"),
+    applicability=Applicability.MANUAL,
+)
 
 
 @rule(
@@ -19,6 +28,9 @@ MINOR = 2
     breaks=Capability.CUDA_LIBS,
     message="{found_by} leads the loader to {name} {have} in {folder}, before the one in {right_folder} ({right}), "
     "which fits TensorFlow {version}",
+    variants={
+        "mixed": "libraries of two CUDA releases are mixed: {file} does not find in {wanted} what it needs of it",
+    },
 )
 def cuda_libs_shadowed(self: Rule, facts: Facts) -> Iterator[Draft]:
     """The right CUDA libraries are there, and others of the same file name win.
@@ -27,6 +39,18 @@ def cuda_libs_shadowed(self: Rule, facts: Facts) -> Iterator[Draft]:
     cuDNN keeps it across minor versions. TensorFlow then mixes versions, and fails to load or at the first operation.
     How to fix: take the other folder out of LD_LIBRARY_PATH. Wheels need no such variable, with the known exceptions.
     """
+    told = events(facts, "library-of-other-release", "undefined-symbol")
+    mixed = tuple(event for event in told if CUDA_FILE.match(event.parameters.get("file", "")) and _wanted(event))
+    if mixed and not isinstance(facts.libraries.found, Known):
+        yield self.finding(
+            seen(mixed),
+            variant="mixed",
+            confidence=Confidence.LIKELY,
+            remedies=(ONE_RELEASE,),
+            file=mixed[0].parameters["file"],
+            wanted=_wanted(mixed[0]),
+        )
+        return
     if not facts.tensorflow.cuda_build.require():
         return
     for need in needs(facts):
@@ -37,6 +61,12 @@ def cuda_libs_shadowed(self: Rule, facts: Facts) -> Iterator[Draft]:
         if right is not None:
             yield _finding(self, facts, need, found[0], right)
             return
+
+
+def _wanted(event: LogEvent) -> str:
+    """Return the library of CUDA in which a symbol is missing; empty where another's is."""
+    wanted = event.parameters.get("wanted") or event.parameters.get("version", "")
+    return wanted if CUDA_FILE.match(wanted) else ""
 
 
 def _finding(self: Rule, facts: Facts, need: Need, taken: Library, right: Library) -> Draft:

@@ -1,0 +1,37 @@
+"""Where a text was printed, and what the tools of that place say of the driver."""
+
+from __future__ import annotations
+
+from gpudoctor.facts.model import Api, ApiAnswer, LogEvent
+from gpudoctor.logs.formats.places import WSL_SAID
+from gpudoctor.logs.seen import Seen
+
+# nvml.h, nvmlReturn_t, by what is printed of it
+NVML_CODES = {
+    "driver not loaded": 9, "insufficient permissions": 4, "unknown error": 999,
+    "gpu access blocked by the operating system": 17, "driver/library version mismatch": 18, "timeout": 10,
+    "nvml shared library not found": 12, "not found": 6,
+}  # fmt: skip
+
+
+def container_tool(seen: Seen, event: LogEvent, at: str) -> None:
+    """Take what NVML answered the container tool, which runs on the host."""
+    said = event.parameters.get("detail", "").partition("nvml error: ")[2]
+    code = next((number for words, number in NVML_CODES.items() if said.startswith(words)), None)
+    if code is not None:
+        seen.note("driver.nvml", ApiAnswer(outcome=Api.ERROR, code=code, detail=said), at)
+
+
+def apply_places(seen: Seen) -> None:
+    """Note WSL where only words tell it, and something else shows that it was Linux which found no GPU, or no NVIDIA
+    driver: the same words may stand beside what was tried on Windows.
+    """
+    at = seen.hints.get(WSL_SAID)
+    if at is None or seen.value("host.wsl") or "windows-prompt" in seen.hints:
+        return
+    linux = "linux" in seen.hints
+    answers = [seen.facts[path] for path in ("driver.nvml", "driver.cuda_init") if path in seen.facts]
+    failed = any(getattr(told.values[-1][0], "outcome", None) is not Api.OK for told in answers)
+    without_wddm = any(gpu.value("driver_model") == "TCC" for gpu in seen.gpus)
+    if (failed and (linux or "driver.nvml" in seen.facts)) or without_wddm:
+        seen.note("host.wsl", "somebody says so", at)

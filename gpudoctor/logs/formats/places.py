@@ -1,0 +1,47 @@
+"""What tells where a program ran: WSL in words, Dockerfiles."""
+
+from __future__ import annotations
+
+from gpudoctor.logs.seen import Seen, compiled
+
+OPENERS = (b"\nFROM ",)
+
+WSL_SAID = "wsl-said"
+LONGEST = 400
+# A person, or a form that a person filled in.
+_WSL = (
+    r"\b(?:in|inside|on|under|within|using|via|app) (?:my |the |a )?(?:windows subsystem for linux|wsl) ?[12]?\b"
+    r"|\bwsl ?[12]? (?:\(?ubuntu|version|distro)|\bubuntu[^\r\n]{0,30}\bwsl ?[12]?\b|\[x\] wsl ?[12]\b"
+    r"|\b(?:kernel|linux distro)[^\r\n]{0,20} (?:of|for) wsl\b"
+)
+# Advice, and what was not done.
+_NO_WSL = r"\b(?:install|please|need to|should|could|not|without|instead|recommend\w{0,2}|try|switch\w{0,3})\b"
+_FROM = r"FROM [\w./-]{2,120}(?:[:@][\w.:-]{1,100})?(?: (?i:as) [\w-]{1,40})?\Z"
+_STEP = ("RUN ", "ENV ", "ADD ", "COPY ", "WORKDIR ", "CMD ", "ENTRYPOINT ")
+
+
+class Reader:
+    """Reads lines; of a Dockerfile the first instruction alone could be a sentence."""
+
+    def __init__(self) -> None:
+        self._image = ""
+
+    def line(self, text: str, at: str, seen: Seen) -> None:
+        """Take a line."""
+        text = text.strip()
+        if len(text) > LONGEST:
+            return
+        if text.startswith("FROM ") and compiled(_FROM).match(text):
+            self._image = at
+        elif self._image and text.startswith(_STEP):
+            if seen.value("host.container") is None:
+                seen.note("host.container", "docker", self._image)
+            self._image = ""
+        if (
+            WSL_SAID not in seen.hints
+            and ".cc:" not in text
+            and ("WSL" in text or "wsl" in text or "Subsystem" in text)
+        ):
+            low = text.casefold()
+            if compiled(_WSL).search(low) and not compiled(_NO_WSL).search(low):
+                seen.hint(WSL_SAID, at)
