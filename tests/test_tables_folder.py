@@ -129,7 +129,7 @@ def test_a_folder_that_is_none_of_tables(tmp_path: Path) -> None:
         (
             ("tensorflow", "2.12.0"),
             "from_tensorflow: 2.12.0; to_tensorflow: 2.13.1; packages: cudatoolkit=11.8.0",
-            "2.12.1;",
+            "tensorflow: 2.12.1; package",
         ),
         (("gpus", "940M"), "name: GeForce 940M; compute_capability: 5.0", "GeForce 940A"),
         (("driver_branches", "470"), "branch: 470; cuda_max: 11.4", "branch: 460"),
