@@ -32,9 +32,18 @@ def _is_told(facts: Facts, expect: Expect) -> bool:
     listed = facts.tensorflow.devices.get()
     if listed is not None and expect is Expect.GPU:
         return any(device.kind == "GPU" for device in listed)
+    if expect is Expect.GPU and _left_out(facts):
+        return False
     told = bool(facts.tensorflow.events.get()) or bool(facts.gpus) or listed is not None
     groups = (facts.driver, facts.training, facts.libraries)
     return told or any(isinstance(getattr(group, name), Known) for group in groups for name in group.__struct_fields__)
+
+
+def _left_out(facts: Facts) -> bool:
+    """Whether CUDA did not start, or TensorFlow left a GPU out: whatever the reason, that is no health."""
+    cuda = facts.driver.cuda_init.get()
+    failed = cuda is not None and cuda.outcome not in (Api.OK, Api.NO_LIBRARY)
+    return failed and not seen_gpu_devices(facts)
 
 
 def unexplained(facts: Facts) -> str:

@@ -8,6 +8,7 @@ from typing import TypeVar
 from msgspec import Struct, structs
 
 from gpudoctor import compat
+from gpudoctor.compat.rows import Wheel
 from gpudoctor.facts.from_events import apply_events, devices_of
 from gpudoctor.facts.from_files import with_libraries, with_packages
 from gpudoctor.facts.from_training import training_facts
@@ -37,6 +38,10 @@ PROVIDERS = ("tensorflow", "tensorflow-gpu", "tf-nightly", "tf-nightly-gpu", "te
 # Packages that hold what the package `tensorflow` of the same release only requires.
 STAND_INS = ("tensorflow-intel", "tensorflow-macos", "tensorflow-cpu-aws")
 CPU_ONLY = ("tensorflow-cpu", "tensorflow-intel", "tensorflow-macos", "tf-nightly-cpu", "tensorflow-cpu-aws")
+# Packages that were built with CUDA, each of their releases that was no empty one.
+BY_NAME = ("tensorflow-gpu", "tf-nightly-gpu")
+# What the tables hold of a wheel whose build information does not tell it.
+NOT_SAID = "absent"
 # Nobody who reads a text may be told more than it holds: what a wheel is built with, the tables say.
 FROM_TABLES = "the tables, for the wheel of this version"
 
@@ -203,6 +208,8 @@ def _from_tables(tensorflow: TensorFlowFacts, seen: Seen) -> TensorFlowFacts:
     try:
         row = compat.wheel(version, tensorflow.distribution.get() or "tensorflow", platform)
     except (compat.NotCovered, ValueError):
+        if tensorflow.distribution.get() in BY_NAME and isinstance(tensorflow.cuda_build, Unknown):
+            return structs.replace(tensorflow, cuda_build=Known(True, "the package's name"))
         return tensorflow
     changes: dict[str, object] = {}
     # Of one version there are builds with and without CUDA: that this is none is said only where no GPU is listed.
@@ -211,13 +218,22 @@ def _from_tables(tensorflow: TensorFlowFacts, seen: Seen) -> TensorFlowFacts:
     if isinstance(tensorflow.cuda_build, Unknown) and sure and (seen.value("host.os") is not None or seen.gpus):
         changes["cuda_build"] = Known(row.cuda_build, FROM_TABLES)
     if row.cuda_build and row.kind == "full":
-        if isinstance(tensorflow.built_with_cuda, Unknown) and row.cuda_raw:
-            changes["built_with_cuda"] = Known(row.cuda_raw, FROM_TABLES)
-        if isinstance(tensorflow.built_with_cudnn, Unknown) and row.cudnn_raw:
+        cuda = row.cuda_raw if row.cuda_raw != NOT_SAID else _tested_with(row)
+        if isinstance(tensorflow.built_with_cuda, Unknown) and cuda:
+            changes["built_with_cuda"] = Known(cuda, FROM_TABLES)
+        if isinstance(tensorflow.built_with_cudnn, Unknown) and row.cudnn_raw not in ("", NOT_SAID):
             changes["built_with_cudnn"] = Known(row.cudnn_raw, FROM_TABLES)
         if isinstance(tensorflow.compute_capabilities, Unknown) and row.capabilities:
             changes["compute_capabilities"] = Known(row.capabilities, FROM_TABLES)
     return structs.replace(tensorflow, **changes)
+
+
+def _tested_with(row: Wheel) -> str:
+    """Return the CUDA release of a wheel that does not tell it itself: that of its tested build, else nothing."""
+    try:
+        return compat.cuda_of(row)
+    except compat.NotCovered:
+        return ""
 
 
 __all__ = ["NOT_IN_TEXT", "facts_of", "facts_of_texts", "fill"]

@@ -26,6 +26,7 @@ LOOK_BYTES = 2 * 1024 * 1024
 # A line is read up to here, and so many updates of a progress bar on it.
 LINE_BYTES = 4096
 FIRST_UPDATES, LAST_UPDATES = 160, 40
+MOST_ITEMS = 2000
 # Epochs in a block, around which updates of the progress bar are looked at, and how far.
 EPOCHS_PER_BLOCK = 4
 BEFORE_EPOCH, AFTER_EPOCH = 400, 800
@@ -166,7 +167,9 @@ class TextReader:
     def _lines(self, text: bytes, line: int) -> None:
         for number, raw in enumerate(text.split(b"\n"), line):
             at = f"{self._source}:{number}"
-            if b"\r" in raw or b"\x08" in raw:
+            if b'[{"name": "' in raw:  # a list of packages as JSON stands on one line
+                updates = raw.split(b"}, ", MOST_ITEMS)
+            elif b"\r" in raw or b"\x08" in raw:
                 updates = _UPDATE.split(
                     raw if len(raw) < 64 * LINE_BYTES else raw[: 32 * LINE_BYTES] + raw[-32 * LINE_BYTES :]
                 )

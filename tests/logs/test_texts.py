@@ -104,6 +104,14 @@ def test_text_with_lines_that_were_cut() -> None:
         assert lead_of(report_of(text)) == item["lead"], name
 
 
+@pytest.mark.parametrize("line", ["failed call to cuInit: CUDA_ERROR_NO_DEVICE: no CUDA-capable device is detected",
+                                  "cudaGetDeviceCount returned 100"])  # fmt: skip
+def test_a_gpu_that_is_left_out_without_a_reason_is_no_health(line: str) -> None:
+    report = report_of(f"{line}\n")
+    assert report.verdict is Verdict.UNKNOWN
+    assert lead_of(report) == ""
+
+
 @pytest.mark.parametrize(
     ("text", "failure"),
     [

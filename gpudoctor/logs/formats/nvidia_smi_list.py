@@ -62,7 +62,7 @@ class Reader:
             self._listed.note("mig", True, at)
         elif "--query-gpu" in text and (match := compiled(_QUERY).search(text)):
             self._columns = match[1].split(",")
-        elif text.lstrip().startswith(("# gpu", "#gpu")):
+        elif text.lstrip().startswith(("# gpu", "#gpu", "#Time", "# Time", "#Date", "# Date")) and "gpu" in text:
             self._dmon = text.lstrip("# \t").split()
         elif ", " in text or (len(self._columns) == 1 and text.strip()[:1].isdigit()):
             self._csv(text, at, seen)
@@ -121,10 +121,11 @@ class Reader:
                 gpu.facts["throttle_reasons"].values = gpu.facts["throttle_reasons"].values[-1:]
 
     def _reading(self, cells: list[str], seen: Seen) -> None:
-        if len(cells) < len(self._dmon) or not all(compiled(r"-|\d{1,6}\Z").match(cell) for cell in cells):
+        """Take a row of dmon, or of pmon, which ends with the name of a process."""
+        if len(cells) < len(self._dmon) or not all(compiled(r"[-:\d]{1,8}\Z").match(cell) for cell in cells[:2]):
             return
         row = dict(zip(self._dmon, cells, strict=False))
         load = row.get("sm", "-")
-        if load.isdigit():
+        if load.isdigit() and int(load) <= 100 and row.get("gpu", "").isdigit():  # noqa: PLR2004 (per cent)
             seen.sample("gpu-load", int(load))
             seen.recognised += 1

@@ -19,6 +19,15 @@ _REASONS = {
 }
 _COMPUTE = {"default": "default", "exclusive_process": "exclusive-process", "prohibited": "prohibited",
             "exclusive_thread": "exclusive-thread"}  # fmt: skip
+# Sections below "Volatile", and the errors there that could not be corrected: since driver 440, and before.
+_VOLATILE = ("single bit", "double bit")
+_UNCORRECTED = ("sram uncorrectable", "dram uncorrectable", "sram uncorrectable parity", "sram uncorrectable sec-ded")
+_REPAIRS = {
+    ("remapped rows", "pending"): "rows_pending",
+    ("remapped rows", "remapping failure occurred"): "rows_failed",
+    ("retired pages", "pending page blacklist"): "pages_pending",
+    ("retired pages", "pending"): "pages_pending",
+}
 _YES = {"enabled": True, "disabled": False}
 
 
@@ -28,6 +37,7 @@ class Reader:
     def __init__(self) -> None:
         self._gpu: Gpu | None = None
         self._section = ""
+        self._volatile = False
         self._margin = ""
         """What stands before each line of a text that was pasted with a margin."""
 
@@ -55,6 +65,8 @@ class Reader:
             heading = compiled(r"\s{2,12}([A-Z][\w .()/]{2,40})\s{0,4}\Z").match(text)
             if heading is not None:
                 self._section = heading[1].strip().casefold()
+                # Counts since the driver was started stand before those of the card's whole life.
+                self._volatile = self._section == "volatile" or (self._volatile and self._section in _VOLATILE)
             return
         key, value = match[2].strip().casefold(), (match[3] or "").strip()
         if key in ("driver version", "cuda version") and compiled(r"\d{1,3}\.[\d.]{1,10}\Z").match(value):
@@ -74,6 +86,8 @@ class Reader:
                 gpu.note("compute_mode", mode, at)
         elif key in ("persistence mode",) and value.casefold() in _YES:
             gpu.note("persistence", _YES[value.casefold()], at)
+        elif (self._section, key) in _REPAIRS and value in ("Yes", "No"):
+            gpu.note(_REPAIRS[self._section, key], value == "Yes", at)
         elif key == "current" and self._section == "mig mode" and value.casefold() in _YES:
             gpu.note("mig", _YES[value.casefold()], at)
         elif key in _REASONS and value in ("Active", "Not Active"):
@@ -88,6 +102,11 @@ class Reader:
         if match is None:
             return
         number, unit = int(match[1]), match[2]
+        if self._volatile and (key in _UNCORRECTED or (self._section == "double bit" and key == "total")):
+            before = gpu.value("ecc_uncorrected")
+            gpu.note("ecc_uncorrected", number + (before if isinstance(before, int) else 0), at)
+            gpu.facts["ecc_uncorrected"].values = gpu.facts["ecc_uncorrected"].values[-1:]
+            return
         if self._section == "fb memory usage" and unit == "MiB" and key in ("total", "used", "free"):
             gpu.note(f"memory_{key}_bytes", number * MIB, at)
         elif key == "gpu" and self._section == "utilization" and unit == "%":

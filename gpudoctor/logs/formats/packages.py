@@ -25,6 +25,9 @@ _CONDA = (
     r"(?P<name>[A-Za-z0-9_][\w.-]{0,60})\s{1,60}(?P<version>\d[\w.+!-]{0,40})\s{1,40}(?P<build>[\w.]{"
     r"1,60})(?:\s{1,40}(?P<channel>[\w./:-]{1,80}))?\Z"
 )
+_JSON = r"\"name\": \"(?P<name>[\w.-]{1,60})\", \"version\": \"(?P<version>\d[\w.+!-]{0,40})\""
+_DIST_NAME = r"\"dist_name\": \"(?P<name>[\w.-]{1,60}?)-(?P<version>\d[\w.+!]{0,40})-(?P<build>[\w.]{1,60})\",?\Z"
+_EXPORT = r"- (?P<name>[a-z0-9_][\w.-]{0,60})=(?P<version>\d[\w.+!]{0,40})=(?P<build>[\w.]{1,60})\Z"
 # Names that need no heading to be known for a row of such a list.
 _FAMILY = (
     r"(?:tensorflow(?:[-_](?:gpu|cpu|intel|macos|metal|estimator|base|io[\w-]{0,20}|hub|probability|a"
@@ -49,6 +52,8 @@ class Reader:
     def line(self, text: str, at: str, seen: Seen) -> None:
         """Take a line."""
         row = text.strip()
+        if row[:1] in '"{[-' and self._written_as_data(row, at, seen):
+            return
         if row.startswith(("Package ", "== check pips")):
             self._list = "pip"
         elif row.startswith("# packages in environment"):
@@ -67,6 +72,25 @@ class Reader:
                     self._add(name, version, at, seen)
         else:
             self._row(row, at, seen)
+
+    def _written_as_data(self, row: str, at: str, seen: Seen) -> bool:
+        """Take a row of pip list --format json, conda list --json or conda env export; return whether it was one."""
+        if '"name": "' in row and '"version": "' in row and (match := compiled(_JSON).search(row)):
+            self._add(match["name"], match["version"], at, seen)
+            return True
+        for start, pattern in (('"dist_name": ', _DIST_NAME), ("- ", _EXPORT)):
+            match = compiled(pattern).match(row) if row.startswith(start) else None
+            if match is not None:
+                self._conda(match["name"], match["version"], match["build"], at, seen)
+                return True
+        return False
+
+    def _conda(self, name: str, version: str, build: str, at: str, seen: Seen) -> None:
+        name = plain(name)
+        if len(seen.conda) < MOST_PACKAGES:
+            seen.conda[name] = (CondaPackage(name=name, version=version, build=build), at)
+            seen.recognised += 1
+        self._add(name, version, at, seen, installer="conda")
 
     def _row(self, row: str, at: str, seen: Seen) -> None:
         if len(row) > ROW or row.startswith(("-", "#")):

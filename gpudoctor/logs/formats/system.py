@@ -116,6 +116,8 @@ class Reader:
             machine = compiled(r"(?<![\w/-])(x86_64|aarch64|arm64)(?![\w/-])").search(text)
             if machine is not None and "Kernel Module" not in text:
                 seen.note("host.machine", machine[1], at)
+                if machine[1] == "aarch64":  # a Mac calls it arm64
+                    seen.hint("linux", at)
         match = compiled(r"macOS-(\d{2}[\d.]{0,6})-(arm64|x86_64)").search(text) if "macOS-" in text else None
         if match is not None:
             seen.note("host.os", "macos", at)

@@ -181,6 +181,15 @@ ROWS = (
         example="NVRM:  supported through the NVIDIA 390.xx Legacy drivers. Please",
     ),
     Message(
+        "gpu-not-served",
+        _K.GPU_UNUSABLE,
+        ("installed in this system is not supported by the",),
+        "",
+        "The installed driver does not serve this GPU: it is too old or too new for this driver's branch.",
+        "NVIDIA kernel module",
+        example="NVRM: installed in this system is not supported by the",
+    ),
+    Message(
         "module-found-no-gpu",
         _K.GPU_UNUSABLE,
         ("NVRM: No NVIDIA ",),

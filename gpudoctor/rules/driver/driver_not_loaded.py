@@ -197,6 +197,7 @@ _REFUSED = (
     "module-not-loaded",
     "module-build-failed",
     "legacy-driver-needed",
+    "gpu-not-served",
     "module-found-no-gpu",
     "open-module-needed",
     "adapter-not-started",
@@ -217,7 +218,7 @@ def _from_text(self: Rule, facts: Facts) -> Iterator[Draft]:
     told = events(facts, *_REFUSED)
     silent = events(facts, *_NOT_RUNNING)
     missing = outcome(facts.driver.cuda_init.get()) is Api.NO_LIBRARY
-    hidden = (facts.python.environment.get() or {}).get("CUDA_VISIBLE_DEVICES") in ("", "-1")
+    hidden = (facts.python.environment.get() or {}).get("CUDA_VISIBLE_DEVICES") in ("", "-1", "NoDevFiles")
     looked = not isinstance(facts.host.pci_gpus, Unknown) and not has_pci_gpu(facts)
     if not told and not silent and not looked and failed_with(facts.driver.cuda_init.get(), CUDA_UNKNOWN):
         if events(facts, "kernel-library-mismatch"):

@@ -35,8 +35,10 @@ def nothing_else_explains(facts: Facts) -> bool:
 def _driver_is_well(facts: Facts) -> bool:
     driver = facts.driver
     failed = (outcome(driver.nvml.get()), outcome(driver.cuda_init.get()))
-    if Api.ERROR in failed or Api.NO_LIBRARY in failed or not isinstance(driver.version, Known):
+    if Api.ERROR in failed or Api.NO_LIBRARY in failed:
         return False
+    if not isinstance(driver.version, Known):
+        return failed[1] is Api.OK  # another program uses the GPU
     try:
         need = compat.min_driver_for_cuda(cuda_of(facts), os_of(facts))
         return compat.version(driver.version.value) >= compat.version(need.minimum)

@@ -19,6 +19,7 @@ from gpudoctor.rules.libraries._stack import (
     winner,
 )
 from gpudoctor.rules.libraries._unsaid import nothing_else_explains
+from gpudoctor.rules.observed import working_gpu_devices
 from gpudoctor.rules.python._state import events, package, seen, told
 from gpudoctor.rules.registry import Draft, Rule, rule
 
@@ -129,6 +130,9 @@ def _in_text(self: Rule, facts: Facts) -> Iterator[Draft]:
 
 def _by_wheel(self: Rule, facts: Facts) -> Iterator[Draft]:
     """Find it by the wheel of cuDNN in a list of packages: TensorFlow looks there first."""
+    wheels = any(item.name.startswith("nvidia-cudnn-cu") for item in facts.python.packages.get() or ())
+    if not wheels or working_gpu_devices(facts):
+        return  # before tables are read
     wheel = package(facts, f"nvidia-cudnn-cu{cuda_major(facts)}")
     version, need = facts.tensorflow.version.require(), compiled_cudnn(facts)
     same = wheel is not None and compat.version(wheel.version).major == compat.version(need).major
