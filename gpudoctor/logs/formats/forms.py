@@ -21,6 +21,7 @@ FIELDS = {
     "tensorflow version": "tensorflow.version", "tf version": "tensorflow.version", "version tensorflow":
     "tensorflow.version", "tensorflow": "tensorflow.version", "framework version": "tensorflow.version",
     "python version": "python.version", "python": "python.version", "version python": "python.version",
+    "architecture": "host.machine", "arch": "host.machine", "machine": "host.machine",
     "gpu model and memory": "gpu", "gpu": "gpu", "gpu model": "gpu", "graphics card": "gpu",
 }  # fmt: skip
 LONGEST, LONGEST_NAME, LONGEST_SENTENCES = 200, 100, 1200
@@ -40,6 +41,7 @@ _SENTENCES = (
     ("windows", r"\b(?:windows|win) ?(?:7|8(?:\.1)?|10|11)(?:[_ ](?:64|x64|home|pro)\w{0,4})?(?![\w.])"),
     ("macos", r"\bon (?:(?:my|a|an) )?(?:mac ?os|mac(?:book)?|os ?x|m[1-4] mac)\b|\bm[1-4] (?:chip|mac\w{0,4})\b"),
 )
+_MACHINE = r"(?<!\w)(?:aarch64|arm64|armv[67]l?|x86_64)(?!\w)"
 _SENTENCE_WORDS = ("windows", "win7", "win8", "win1", "win 1", "wsl", " mac", "m1 ", "m2 ", "m3 ", "m4 ", "os x")
 _JETSON = r"\bjetson[ -](?:nano|orin|xavier|agx|tx[12]|thor)|\bjet ?pack\b"
 _RELEASE = r"(?<![\d.])(?P<version>[12]\.\d{1,2}(?:\.\d{1,2})?(?:rc\d)?)(?![\d.]|-rc)"
@@ -131,6 +133,8 @@ class Reader:
         elif field in ("tensorflow.version", "python.version"):
             pattern = _RELEASE if field == "tensorflow.version" else _PYTHON
             found = {match["version"] for match in compiled(pattern).finditer(value)}
+        elif field == "host.machine" and (match := compiled(_MACHINE).search(value)):
+            found = {match[0]}
         elif field == "gpu" and (match := compiled(_CARD).search(value)):
             found = {match[0].strip()}
         if len(found) == 1:
@@ -154,6 +158,9 @@ class Reader:
             and compiled(_NO_GPU).search(low)
         ):
             seen.hint(f"{KEY}without gpu", at)
+        if "raspberry" in low or "armhf" in low or "armv7" in low or "gnueabihf" in low:
+            small = "armhf" in low or "armv7" in low or "gnueabihf" in low
+            self._keep("host.machine", "armv7l" if small else "aarch64", at, seen)
         if "jet" in low and compiled(_JETSON).search(low):
             seen.hint(f"{KEY}jetson", at)
         if "with_cuda" in low and (match := compiled(_BUILT).search(low)):

@@ -26,6 +26,8 @@ TENSORFLOW = "tensorflow"
         "({symbol})",
         "version": "Horovod is built against {framework} {built}, and {found} is installed",
         "no-nccl": "Horovod is built without NCCL, and the program asks for it",
+        "by-cpu": "Horovod {horovod} is built without NCCL ({ways} only): what {count} GPUs exchange goes through the "
+        "processor",
         "nothing": "Horovod {horovod} is installed without a part for any framework: none of its extensions was built",
         "keras": "Horovod {horovod} does not work with the Keras of TensorFlow {version}: its callbacks fail from "
         "TensorFlow {broken} on",
@@ -59,6 +61,18 @@ def horovod_build_missing(self: Rule, facts: Facts) -> Iterator[Draft]:
             remedies=_rebuild(facts),
             horovod=found.version,
         )
+    elif wanted and _without_nccl(facts):
+        count = sum(1 for gpu in facts.gpus if gpu.visible.get() is not False)
+        yield self.finding(
+            ("python.horovod_operations", *told(found)),
+            variant="by-cpu",
+            severity=Severity.NOTE,
+            confidence=Confidence.LIKELY,
+            remedies=_rebuild(facts),
+            horovod=found.version,
+            ways=" and ".join(facts.python.horovod_operations.get() or ()),
+            count=count,
+        )
     elif wanted and (broken := _first_broken(found.version)) and at_least(facts.tensorflow.version.require(), broken):
         yield self.finding(
             (*told(found), "tensorflow.version"),
@@ -78,7 +92,12 @@ def _from_log(self: Rule, facts: Facts) -> Iterator[Draft]:
     )
     if missing:
         told_by = missing[0].parameters
-        extension = told_by.get("extension") or told_by.get("module") or "none of its controllers was built"
+        extension = (
+            told_by.get("extension")
+            or told_by.get("checked")
+            or told_by.get("module")
+            or "none of its controllers was built"
+        )
         yield self.finding(seen(missing), variant="log", remedies=_rebuild(facts), extension=extension)
         return
     versions, without = events(facts, "horovod-versions"), events(facts, "horovod-without-nccl")
@@ -108,6 +127,13 @@ def _from_log(self: Rule, facts: Facts) -> Iterator[Draft]:
     if other:
         symbol = other[0].parameters.get("symbol", "")
         yield self.finding(seen(other), variant="another", remedies=_rebuild(facts), symbol=symbol)
+
+
+def _without_nccl(facts: Facts) -> bool:
+    """Whether several GPUs would exchange their gradients without NCCL."""
+    ways = facts.python.horovod_operations.get()
+    several = sum(1 for gpu in facts.gpus if gpu.visible.get() is not False) > 1
+    return several and bool(ways) and "nccl" not in (ways or ())
 
 
 def _first_broken(horovod: str) -> str | None:

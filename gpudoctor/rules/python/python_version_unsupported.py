@@ -9,6 +9,7 @@ from gpudoctor.facts.model import Absent, Facts
 from gpudoctor.findings import Capability, Confidence, Severity
 from gpudoctor.rules.python._state import events, imported, minor, seen
 from gpudoctor.rules.python._wheels import newest_by_python, oldest_and_newest_python, platform_of
+from gpudoctor.rules.python._wheels_here import that_fits
 from gpudoctor.rules.registry import Draft, Rule, rule
 from gpudoctor.rules.tensorflow._install import tensorflow_that_fits
 
@@ -115,7 +116,7 @@ def _from_log(self: Rule, facts: Facts) -> Iterator[Draft]:
         yield self.finding(
             (*seen(refused), "python.version"),
             variant="refused",
-            remedies=tensorflow_that_fits(facts),
+            remedies=that_fits(facts),
             requirement=parameters.get("package") or parameters.get("wheel") or "the package",
             python=f"Python {parameters['python']}" if "python" in parameters else "this Python or platform",
         )
@@ -131,7 +132,7 @@ def _from_log(self: Rule, facts: Facts) -> Iterator[Draft]:
             (*seen(gone), "python.version", "tensorflow.version"),
             variant="too-new",
             confidence=Confidence.LIKELY,
-            remedies=tensorflow_that_fits(facts),
+            remedies=that_fits(facts),
             module=gone[0].parameters.get("module", "async"),
         )
         return
@@ -147,7 +148,7 @@ def _from_log(self: Rule, facts: Facts) -> Iterator[Draft]:
         (*seen(found), "python.version"),
         variant="none" if nothing else "other",
         confidence=Confidence.LIKELY,
-        remedies=tensorflow_that_fits(facts),
+        remedies=that_fits(facts),
         requirement=found[-1].parameters.get("requirement", "tensorflow"),
         python=f"Python {own}" if own else "this Python",
         offered=_shown(versions),
@@ -164,7 +165,7 @@ def _from_conda(self: Rule, facts: Facts) -> Draft | None:
             seen(lacks),
             variant="channels",
             confidence=Confidence.LIKELY,
-            remedies=tensorflow_that_fits(facts),
+            remedies=that_fits(facts),
             requirement=requirement,
         )
     failed, named = events(facts, "resolver-failed", "conda-python-conflicts"), events(facts, "resolver-names")
@@ -174,7 +175,7 @@ def _from_conda(self: Rule, facts: Facts) -> Draft | None:
             (*seen(conflicts), "python.version"),
             variant="conda",
             confidence=Confidence.LIKELY,
-            remedies=tensorflow_that_fits(facts),
+            remedies=that_fits(facts),
         )
     return None
 

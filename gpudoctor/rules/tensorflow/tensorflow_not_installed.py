@@ -13,7 +13,8 @@ from gpudoctor.rules.tensorflow._install import tensorflow_that_fits
 TENSORFLOW = "tensorflow"
 # What is left of an installation, or stands in its place: not the same as none.
 BROKEN = ("files-missing", "hollow", "shadowed")
-BEARS_NAME = (TENSORFLOW, "tensorflow-cpu", "tensorflow-gpu", "tf-nightly")
+GPU_PACKAGE = "tensorflow-gpu"
+BEARS_NAME = (TENSORFLOW, "tensorflow-cpu", GPU_PACKAGE, "tf-nightly")
 POINT_AT_IT = Remedy(
     summary="If TensorFlow is in another environment, activate that environment first, or name its interpreter.",
     commands=("gpudoctor check --python path/to/your/environment/bin/python",),
@@ -62,6 +63,8 @@ def tensorflow_not_installed(self: Rule, facts: Facts) -> Iterator[Draft]:
         return
     if any(problem.kind in BROKEN and problem.name in BEARS_NAME for problem in facts.python.problems.get() or ()):
         raise FactUnavailable("parts of TensorFlow are there: see tf-package-conflict")
+    if any(item.name == GPU_PACKAGE for item in facts.python.packages.get() or ()):
+        raise FactUnavailable("a package without TensorFlow stands for it: see tensorflow-gpu-package-removed")
     own = facts.python.chosen_by.get() == "own"
     yield self.finding(
         ("tensorflow.version", "python.executable", "python.chosen_by", "python.version"),
@@ -79,7 +82,10 @@ OTHER_NAMES = ("tensorflow_gpu", "tensorflow_cpu", "tensorflow_intel", "tf")
 SHORTER_PATHS = Remedy(
     summary="Let Windows take long paths: as administrator run the command, then start anew. Or make the environment "
     "in a short folder, such as C:\\tf, with a Python from python.org in place of that from the Store.",
-    commands=("reg add HKLM\\SYSTEM\\CurrentControlSet\\Control\\FileSystem /v LongPathsEnabled /t REG_DWORD /d 1 /f",),
+    commands=(
+        "reg add HKLM\\SYSTEM\\CurrentControlSet\\Control\\FileSystem /v LongPathsEnabled /t REG_DWORD /d 1 /f",
+        "python -m pip install --force-reinstall tensorflow",
+    ),
     applicability=Applicability.UNSAFE,
 )
 MORE_SPACE = Remedy(
