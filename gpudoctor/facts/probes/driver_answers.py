@@ -53,6 +53,16 @@ def as_int(value: object) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
+# No machine has so many GPUs, and no GPU so much memory: what is beyond is nonsense of a broken driver.
+MOST_DEVICES = 1024
+MOST_BYTES = 1 << 48
+
+
+def as_count(value: object) -> int | None:
+    """Return how many devices there are, None for what cannot be."""
+    return within(value, MOST_DEVICES)
+
+
 def within(value: object, most: int) -> int | None:
     """Return a number from 0 to most, None for anything else."""
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= most else None

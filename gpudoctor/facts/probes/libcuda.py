@@ -12,15 +12,18 @@ from gpudoctor.facts.host import ChildRun, Host
 from gpudoctor.facts.model import Absent, DriverFacts, Fact, Gpu, Known, LibcudaKind, Unknown
 from gpudoctor.facts.probes.driver_answers import (
     FLAGS,
+    MOST_BYTES,
     TIMEOUT_SECONDS,
     Answers,
     DriverAnswers,
+    as_count,
     as_int,
     as_text,
     capability_text,
     cuda_version_text,
     program,
     version_in_name,
+    within,
 )
 
 WHO = "libcuda"
@@ -81,7 +84,7 @@ def _init_code(answers: Answers) -> int | None:
 
 def _count(answers: Answers) -> Fact[int]:
     """Return the number of devices; cuInit says "no device" in place of a count of zero."""
-    return Known(0, answers.who) if _init_code(answers) == NO_DEVICE else answers.fact("count", as_int)
+    return Known(0, answers.who) if _init_code(answers) == NO_DEVICE else answers.fact("count", as_count)
 
 
 def _driver(masked: Answers, unmasked: Answers) -> DriverFacts:
@@ -161,7 +164,7 @@ def _gpu(answers: Answers, number: int) -> Gpu:
         uuid=answers.fact(prefix + "uuid", as_text),
         pci_address=answers.fact(prefix + "pci", lambda value: value.lower() if isinstance(value, str) else None),
         compute_capability=_capability(answers, prefix),
-        memory_total_bytes=answers.fact(prefix + "memory_total_bytes", as_int),
+        memory_total_bytes=answers.fact(prefix + "memory_total_bytes", lambda value: within(value, MOST_BYTES)),
     )
 
 

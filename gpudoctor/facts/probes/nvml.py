@@ -13,9 +13,11 @@ from gpudoctor.facts.model import Absent, DriverFacts, Fact, Gpu, GpuProcess, Kn
 from gpudoctor.facts.probes import nvml_health
 from gpudoctor.facts.probes.driver_answers import (
     FLAGS,
+    MOST_BYTES,
     TIMEOUT_SECONDS,
     Answers,
     DriverAnswers,
+    as_count,
     as_int,
     as_text,
     capability_text,
@@ -62,7 +64,6 @@ THROTTLE_BITS = {
 }
 # Beyond these a number is nonsense of a broken driver, whatever it is of: no GPU is near them.
 THROTTLE_POSITIONS = 24
-MOST_BYTES = 1 << 48
 MOST_PERCENT = 100
 MOST_CELSIUS = 200
 MOST_LANES = 64
@@ -104,7 +105,7 @@ def _driver(answers: Answers) -> DriverFacts:
         version=answers.fact("driver_version", as_text),
         cuda_version=answers.fact("cuda_version", cuda_version_text),
         nvml_version=own_version,
-        nvml_device_count=answers.fact("count", as_int),
+        nvml_device_count=answers.fact("count", as_count),
         topology=nvml_health.topology(answers),
     )
 
@@ -239,7 +240,7 @@ def _process_list(value: object) -> list[tuple[int, int | None, int | None]] | N
     """Return number, memory and GPU instance of each; the oldest form of the call knows no instances."""
     if not isinstance(value, list):
         return None
-    return [(int(pid), as_int(memory), as_int(more[0]) if more else None) for pid, memory, *more in value]
+    return [(int(pid), within(memory, MOST_BYTES), as_int(more[0]) if more else None) for pid, memory, *more in value]
 
 
 def _busy_percents(value: object) -> dict[int, int] | None:

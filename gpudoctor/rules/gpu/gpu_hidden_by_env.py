@@ -80,7 +80,9 @@ def gpu_hidden_by_env(self: Rule, facts: Facts) -> Iterator[Draft]:
     there = unmasked or facts.driver.nvml_device_count.get() or len(facts.gpus)
     if unmasked is None and any(gpu.mig.get() for gpu in facts.gpus):
         return  # the numbers do not count instances: see gpu-exclusive-or-mig
-    if visible > 0 or there == 0 or (unmasked is None and _names_one_of(value, there)):
+    if visible > 0 or there == 0 or unmasked == 0:  # without the variable CUDA sees none either
+        return
+    if unmasked is None and _names_one_of(value, there):
         return
     yield self.finding(
         (f"python.environment[{VARIABLE}]", "driver.cuda_device_count", "driver.cuda_device_count_unmasked",
