@@ -73,6 +73,63 @@ def test_one_package_to_another_version(changes: dict[str, Any], commands: tuple
 
 
 @pytest.mark.parametrize(
+    ("changes", "absent", "commands"),
+    [
+        (
+            {"python.externally_managed": True, "python.ensurepip": False, "python.executable": "/usr/bin/python3"},
+            {},
+            (
+                "sudo apt-get install python3.11-venv",
+                "/usr/bin/python3 -m venv tf-env",
+                "tf-env/bin/python -m pip install 'tensorflow[and-cuda]==2.15.1' 'numpy<2'",
+            ),
+        ),
+        (
+            {"python.externally_managed": True, "python.ensurepip": True, "python.executable": "/usr/bin/python3"},
+            {},
+            (
+                "/usr/bin/python3 -m venv tf-env",
+                "tf-env/bin/python -m pip install 'tensorflow[and-cuda]==2.15.1' 'numpy<2'",
+            ),
+        ),
+        (
+            {"python.environment_kind": "system", "python.executable": "/usr/bin/python3", "python.ensurepip": False},
+            {"python.installer": "no pip"},
+            ("sudo apt-get install python3-pip", "/usr/bin/python3 -m pip install 'numpy<2'"),
+        ),
+        (
+            {"python.ensurepip": False},
+            {"python.installer": "no pip"},
+            (
+                "sudo apt-get install python3.11-venv",
+                f"{PYTHON} -m ensurepip",
+                f"{PYTHON} -m pip install 'numpy<2'",
+            ),
+        ),
+        (
+            {"python.ensurepip": False, "host.distribution_id": "fedora"},
+            {"python.installer": "no pip"},
+            (f"{PYTHON} -m ensurepip", f"{PYTHON} -m pip install 'numpy<2'"),
+        ),
+    ],
+    ids=["PEP 668 without venv", "PEP 668", "the system's Python without pip", "an environment without pip", "Fedora"],
+)
+def test_what_debian_keeps_in_packages_of_its_own(
+    changes: dict[str, Any], absent: dict[str, str], commands: tuple[str, ...]
+) -> None:
+    given = {
+        "host.distribution_id": "ubuntu",
+        "tensorflow.version": "2.15.1",
+        "python.version": "3.11.2",
+        "python.packages": NUMPY,
+        "python.executable": PYTHON,
+        "python.environment_kind": "venv",
+        **changes,
+    }
+    assert commands_for("numpy-abi-mismatch", given, absent) == commands
+
+
+@pytest.mark.parametrize(
     ("installer", "commands"),
     [
         (

@@ -281,6 +281,7 @@ def environment() -> "dict[str, object]":
         "base_prefix": base,
         "made_by": "uv" if "uv" in config else "virtualenv" if "virtualenv" in config else None,
         "system_site_packages": config.get("include-system-site-packages", "").lower() == "true",
+        "ensurepip": os.path.isdir(os.path.join(_STDLIB, "ensurepip")),
         "externally_managed": os.path.exists(os.path.join(_STDLIB, "EXTERNALLY-MANAGED")),
         "conda": conda,
     }

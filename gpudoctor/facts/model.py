@@ -476,6 +476,8 @@ class PythonFacts(Group, frozen=True, kw_only=True):
     """venv, conda, pyenv, system."""
     installer: Fact[str] = UNREAD
     """What installs packages into it: pip, uv, poetry; absent where there is none of them."""
+    ensurepip: Fact[bool] = UNREAD
+    """It can put pip into an environment; Debian and Ubuntu keep that apart, in the package python3-venv."""
     externally_managed: Fact[bool] = UNREAD
     """The system forbids pip to install into it (PEP 668)."""
     prefix: Fact[PathText] = UNREAD
@@ -497,6 +499,8 @@ class PythonFacts(Group, frozen=True, kw_only=True):
     """The newest symbol versions of the C++ library that TensorFlow gets: GLIBCXX_3.4.30, CXXABI_1.3.13."""
     libstdcxx_file: Fact[PathText] = UNREAD
     """That library; the source tells what leads the loader there."""
+    horovod_operations: Fact[tuple[str, ...]] = UNREAD
+    """By what the installed Horovod exchanges gradients of TensorFlow: nccl, mpi, gloo; absent without Horovod."""
     keras_json_backend: Fact[str] = UNREAD
     """Back-end that keras.json names; absent without such a file."""
     environment: Fact[dict[str, PathText]] = UNREAD

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -134,6 +135,11 @@ def test_what_installs(environment: Environment) -> None:
     assert look(environment).python.installer == Known("pip", "package metadata")
     write(folder / "INSTALLER", "Poetry 2.5.1")  # as it writes it, without the end of the line
     assert look(environment).python.installer == Known("poetry", "the metadata of tensorflow")
+
+
+def test_whether_it_can_put_pip_into_an_environment(environment: Environment) -> None:
+    there = (Path(os.__file__).parent / "ensurepip").is_dir()
+    assert look(environment).python.ensurepip == Known(there, "the standard library")
 
 
 def test_a_virtual_environment_is_not_managed_by_the_system(environment: Environment) -> None:

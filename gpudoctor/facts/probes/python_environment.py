@@ -58,6 +58,7 @@ def read_python(host: Host, target: Target, timeout: float = TIMEOUT_SECONDS) ->
         environment_kind=answer.at("environment").text_fact("kind", SOURCE),
         installer=_installer(answer),
         conda_program=conda.program_name(host, target),
+        ensurepip=_ensurepip(answer),
         externally_managed=_externally_managed(answer),
         prefix=answer.text_fact("prefix", SOURCE),
         search_path=Known(answer.texts("path"), "sys.path"),
@@ -194,6 +195,11 @@ def _installer(answer: Answer) -> Fact[str]:
     if answer.at("environment").text("made_by") == "uv":
         return Known("uv", "pyvenv.cfg")
     return Absent("package metadata: no pip")
+
+
+def _ensurepip(answer: Answer) -> Fact[bool]:
+    there = answer.at("environment").flag("ensurepip")
+    return Unknown(f"{SOURCE} did not tell") if there is None else Known(there, "the standard library")
 
 
 def _externally_managed(answer: Answer) -> Fact[bool]:

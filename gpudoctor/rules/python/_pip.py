@@ -8,10 +8,13 @@ from gpudoctor import compat
 from gpudoctor.facts.model import Absent, Facts, Known
 from gpudoctor.findings import Applicability, Remedy
 from gpudoctor.plan import quote
-from gpudoctor.rules.python._state import package
+from gpudoctor.rules.python._state import minor, package
 
 # Where the interpreter is not known (a pasted log): the user's own word for it.
 PYTHON = "python"
+# Distributions that keep what `venv` needs in a package of its own.
+BY_APT = ("debian", "ubuntu", "linuxmint", "pop", "neon", "zorin", "elementary")
+APT = "sudo apt-get install"
 VARIANTS = ("tensorflow", "tensorflow-cpu", "tensorflow-gpu", "tensorflow-intel", "tensorflow-macos", "tensorflow-rocm")
 
 
@@ -52,8 +55,23 @@ def pip_commands(facts: Facts, verb: str, *words: str) -> tuple[str, ...]:
     python = interpreter(facts)
     if facts.python.installer.get() == "uv":
         return (f"uv pip {verb.removesuffix(' -y')} --python {python.removeprefix('& ')} {quoted}",)
-    fetch = (f"{python} -m ensurepip",) if isinstance(facts.python.installer, Absent) else ()
+    fetch = _fetch_pip(facts, python) if isinstance(facts.python.installer, Absent) else ()
     return (*fetch, f"{python} -m pip {verb} {quoted}")
+
+
+def _fetch_pip(facts: Facts, python: str) -> tuple[str, ...]:
+    """Return the commands that bring pip. Debian switches ensurepip off for the system's own Python."""
+    if facts.python.environment_kind.get() == "system" and facts.host.distribution_id.get() in BY_APT:
+        return (f"{APT} python3-pip",)
+    return (*apt_venv(facts), f"{python} -m ensurepip")
+
+
+def apt_venv(facts: Facts) -> tuple[str, ...]:
+    """Return the command without which this Python makes no environment with pip; nothing where it can."""
+    there, version = facts.python.ensurepip, minor(facts.python.version.get())
+    if there.get() is not False or facts.host.distribution_id.get() not in BY_APT or version is None:
+        return ()
+    return (f"{APT} python{version}-venv",)
 
 
 def _poetry(facts: Facts) -> str:
@@ -86,7 +104,11 @@ def _new_environment(facts: Facts, requirement: str, summary: str) -> Remedy:
     words = " ".join(quote(word, shell(facts)) for word in dict.fromkeys(wanted))
     return Remedy(
         summary=f"{summary} The system lets pip change nothing in its own Python: use a virtual environment.",
-        commands=(f"{interpreter(facts)} -m venv tf-env", f"tf-env/bin/python -m pip install {words}"),
+        commands=(
+            *apt_venv(facts),
+            f"{interpreter(facts)} -m venv tf-env",
+            f"tf-env/bin/python -m pip install {words}",
+        ),
         applicability=Applicability.SAFE,
     )
 

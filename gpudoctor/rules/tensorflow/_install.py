@@ -15,9 +15,11 @@ from gpudoctor.plan import (
     machine_of,
     new_environment_commands,
     newest_tensorflow,
+    python_for,
     quote,
 )
-from gpudoctor.rules.python._pip import pip_commands
+from gpudoctor.rules.python._pip import apt_venv, pip_commands
+from gpudoctor.rules.python._state import minor
 
 # Environments of a user's own: pip may install there. Into a system's Python it may not (PEP 668).
 OWN_ENVIRONMENTS = ("venv", "virtualenv", "conda", "pyenv")
@@ -72,7 +74,8 @@ def _remedy(stack: Stack, facts: Facts, *, into_target: bool) -> Remedy:
         commands = tuple(dict.fromkeys((*_uninstall(stack, facts), *install, *lead)))
         summary = f"{why}."
     else:
-        commands = new_environment_commands(stack)
+        same = python_for(stack) == minor(facts.python.version.get())
+        commands = (*(apt_venv(facts) if same else ()), *new_environment_commands(stack))
         summary = f"{why}, into a new environment (with Python {stack.pythons[0]} to {stack.pythons[-1]})."
     safe = Applicability.UNSAFE if into_target else Applicability.SAFE
     return Remedy(
