@@ -119,6 +119,76 @@ def horovod_without_extension(site: Path, folder: Path) -> dict[str, str]:
     return {}
 
 
+def horovod(site: Path, *, extension: bytes = b"\x7fELF N7horovod6common13NCCLAllreduceE") -> None:
+    files = ["horovod/__init__.py", "horovod/tensorflow/__init__.py"]
+    write(site / "horovod/tensorflow/mpi_lib.cpython-311-x86_64-linux-gnu.so", extension)
+    add_distribution(site, "horovod", "0.28.1", files=files)
+
+
+def horovod_whole(site: Path, folder: Path) -> dict[str, str]:
+    family(site, "2.15.1", "1.26.4 4.25.3 2.15.0")
+    horovod(site)
+    return {}
+
+
+def horovod_with_keras_3(site: Path, folder: Path) -> dict[str, str]:
+    healthy(site, folder)
+    horovod(site)
+    return {}
+
+
+def keras_json(backend: str) -> Callable[[Path, Path], dict[str, str]]:
+    """Let keras.json name a back-end."""
+
+    def ill(site: Path, folder: Path) -> dict[str, str]:
+        healthy(site, folder)
+        write(folder / "home/.keras/keras.json", f'{{"backend": "{backend}", "floatx": "float32"}}')
+        return {}
+
+    ill.__name__ = f"keras_json_{backend}"
+    return ill
+
+
+def keras_json_and_a_variable(site: Path, folder: Path) -> dict[str, str]:
+    keras_json("cntk")(site, folder)
+    return {"KERAS_BACKEND": "tensorflow"}
+
+
+def keras_json_before_keras_3(site: Path, folder: Path) -> dict[str, str]:
+    family(site, "2.15.1", "1.26.4 4.25.3 2.15.0")
+    write(folder / "home/.keras/keras.json", '{"backend": "theano"}')
+    return {}
+
+
+def torch_backend(site: Path, folder: Path) -> dict[str, str]:
+    healthy(site, folder)
+    add_distribution(site, "torch", "2.8.0", files=["torch/__init__.py"])
+    return {"KERAS_BACKEND": "torch"}
+
+
+def dead_gpu_package(site: Path, folder: Path) -> dict[str, str]:
+    add_distribution(site, "tensorflow-gpu", "2.12.0")
+    return {}
+
+
+def gpu_package_beside_the_right_one(site: Path, folder: Path) -> dict[str, str]:
+    healthy(site, folder)
+    add_distribution(site, "tensorflow-gpu", "2.12.0")
+    return {}
+
+
+def old_gpu_package(site: Path, folder: Path) -> dict[str, str]:
+    family(site, "2.10.1", "1.23.5 3.19.6 2.10.0")
+    (site / "tensorflow-2.10.1.dist-info").rename(site / "tensorflow_gpu-2.10.1.dist-info")
+    text = (
+        (site / "tensorflow_gpu-2.10.1.dist-info/METADATA")
+        .read_text()
+        .replace("Name: tensorflow", "Name: tensorflow-gpu")
+    )
+    write(site / "tensorflow_gpu-2.10.1.dist-info/METADATA", text)
+    return {}
+
+
 @pytest.mark.parametrize(
     ("ill", "roots"),
     [
@@ -136,6 +206,19 @@ def horovod_without_extension(site: Path, folder: Path) -> dict[str, str]:
         (hidden_by_a_script, ["tf-package-conflict"]),
         (set_aside_by_pip, []),
         (horovod_without_extension, ["horovod-build-missing"]),
+        (horovod_whole, []),
+        (horovod_with_keras_3, []),
+        (keras_json("tensorflow"), []),
+        (keras_json("cntk"), ["wrong-keras-backend"]),
+        (keras_json("theano"), ["wrong-keras-backend"]),
+        (keras_json("jax"), ["wrong-keras-backend"]),
+        (keras_json("openvino"), ["wrong-keras-backend"]),
+        (keras_json_and_a_variable, []),
+        (keras_json_before_keras_3, []),
+        (torch_backend, ["wrong-keras-backend"]),
+        (dead_gpu_package, ["tensorflow-gpu-package-removed"]),
+        (gpu_package_beside_the_right_one, []),
+        (old_gpu_package, []),
     ],
 )
 def test_root_causes(tmp_path: Path, ill: Callable[[Path, Path], dict[str, str]], roots: list[str]) -> None:

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 HEAD_BYTES = 65536
 RECORD_CHARACTERS = 16384
 VALUE_CHARACTERS = 4096
+LIBRARY_BYTES = 512 << 20
+# As the compiler writes their names down: N7horovod6common13NCCLAllreduceE.
+HOROVOD_CLASSES = (("nccl", b"13NCCLAllreduceE"), ("mpi", b"12MPIAllreduceE"), ("gloo", b"13GlooAllreduceE"))
 
 RELEVANT = re.compile(
     r"(tensorflow|tf-nightly|tf-keras|tf-estimator|intel-tensorflow|keras|tensorboard|tensorrt|horovod|nvidia-|jax|torch)"
@@ -314,6 +317,19 @@ def horovod(found: "object") -> "list[str] | None":
     ]
 
 
+def horovod_operations(found: "object") -> "list[str]":
+    """Return by what Horovod's part for TensorFlow exchanges gradients: its library holds a class for each way."""
+    root = found.get("origin") if isinstance(found, dict) and found.get("kind") == "package" else None
+    folder = os.path.join(root, "tensorflow") if isinstance(root, str) else ""
+    for name in names_in(folder) if folder else []:
+        path = os.path.join(folder, name)
+        if re.match(r"mpi_lib.*\.so$", name) and os.path.isfile(path) and 0 < os.path.getsize(path) < LIBRARY_BYTES:
+            with open(path, "rb") as file:
+                content = file.read()
+            return [way for way, sign in HOROVOD_CLASSES if sign in content]
+    return []
+
+
 def everything() -> "dict[str, object]":
     """Collect all that is told."""
     folders = []  # type: list[str]
@@ -344,6 +360,7 @@ def everything() -> "dict[str, object]":
         "tensorflow": guarded(lambda: tensorflow(imports["tensorflow"])),
         "shadows": guarded(lambda: shadows(folders)),
         "horovod": guarded(lambda: horovod(imports["horovod"])),
+        "horovod_operations": guarded(lambda: horovod_operations(imports["horovod"])),
         "keras_config": guarded(keras_config),
         "variables": {
             k: v[:VALUE_CHARACTERS] for k, v in os.environ.items() if VARIABLES.match(k) and not SECRET.search(k)

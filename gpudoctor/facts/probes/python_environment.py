@@ -68,6 +68,7 @@ def read_python(host: Host, target: Target, timeout: float = TIMEOUT_SECONDS) ->
         conflicts=requirements.conflicts(answer),
         conda_packages=_conda_packages(answer),
         horovod_extensions=_horovod_extensions(answer),
+        horovod_operations=_horovod_operations(answer),
         keras_json_backend=_keras_json_backend(answer),
         environment=Known(answer.text_map("variables"), "environment"),
     )
@@ -227,6 +228,13 @@ def _horovod_extensions(answer: Answer) -> Fact[tuple[str, ...]]:
     if not answer.at("imports").at("horovod").has("origin"):
         return Absent("the interpreter finds no horovod on its search path")
     return Known(answer.texts("horovod"), "Horovod's folder")
+
+
+def _horovod_operations(answer: Answer) -> Fact[tuple[str, ...]]:
+    if not answer.at("imports").at("horovod").has("origin"):
+        return Absent("the interpreter finds no horovod on its search path")
+    ways = answer.texts("horovod_operations")
+    return Known(ways, "Horovod's library") if ways else Unknown("Horovod's library does not tell how it exchanges")
 
 
 def _keras_json_backend(answer: Answer) -> Fact[str]:
