@@ -43,7 +43,6 @@ ABOUT_THE_START = (
     *("gpu-exclusive-or-mig", "wsl-driver-or-stub", "no-gpu-in-container", "gpu-hidden-by-env", "gpu-fell-off-bus"),
     *("driver-did-not-answer", "nouveau-or-secureboot", "cuda-libs-shadowed", "nccl-or-distributed-failure"),
     "cuda-does-not-start",
-    "cuda-does-not-start",
 )
 # Nonsense that could be true is believed: some bits of the reasons, 2 GiB of memory of which all is used.
 PLAUSIBLE = {
@@ -52,6 +51,7 @@ PLAUSIBLE = {
     "nvmlDeviceGetMemoryInfo_v2": "competing-gpu-process",
     "nvmlDeviceGetMemoryInfo": "competing-gpu-process",
     "nvmlDeviceGetTotalEccErrors": "gpu-hardware-fault-xid",
+    "cuDeviceGetCount": "gpu-exclusive-or-mig",
 }
 OF_SERVERS = {
     "utilization": 0,
