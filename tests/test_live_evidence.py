@@ -6,6 +6,7 @@ its first finding. What lies just beside a fault is judged as well.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -14,11 +15,13 @@ import msgspec
 import pytest
 
 from gpudoctor.engine import judge
+from gpudoctor.facts.host import Host
 from gpudoctor.facts.model import Absent, Facts, Known, LogEvent
 from gpudoctor.facts.probes import libcuda, nvml
-from gpudoctor.findings import CheckResult, Finding, Report, Source, SourceKind
+from gpudoctor.findings import CheckResult, Finding, Report, Role, Severity, Source, SourceKind
+from gpudoctor.report.areas import areas
 from gpudoctor.rules.registry import load_rules
-from tests.fakes.build import A100_WITH_MIG, GEFORCE_940M, RTX_4090, FakeGpu, Profile, compiler
+from tests.fakes.build import A100_WITH_MIG, GEFORCE_940M, RTX_4090, FakeGpu, Libcuda, Profile, StandIns, compiler
 from tests.matrix.driver import FaultyDriver
 from tests.matrix.judged import joined, not_started
 from tests.rule_case import facts_of
@@ -248,3 +251,43 @@ def test_the_fabric_of_a_machine_with_switches(driver: FaultyDriver, state: int,
     driver.set(Profile(gpus=(but(H200, fabric=state, fabric_status=status),)))
     fact = nvml.probe(driver).gpus[0].fabric
     assert fact == (Known(told, "NVML") if told else Absent("NVML"))
+
+
+REFUSED = "a compat libcuda stands in for the driver's, and this GPU or driver does not allow it"
+OTHERS = {
+    (Libcuda.COMPAT, 804): ("driver-too-old-for-cuda", REFUSED),
+    (Libcuda.COMPAT, 803): ("driver-too-old-for-cuda", REFUSED),
+    (Libcuda.STUB, 34): (
+        "wsl-driver-or-stub",
+        "the libcuda that is loaded is a stub of a CUDA toolkit, not the driver's: it cannot start CUDA",
+    ),
+    (Libcuda.DRIVER, 803): (
+        "driver-library-mismatch",
+        "the loaded NVIDIA kernel module and the driver's libraries are of different versions",
+    ),
+    (Libcuda.COMPAT, 0): None,
+    (Libcuda.DRIVER, 0): None,
+}
+
+
+@pytest.mark.parametrize(("place", "code"), OTHERS)
+def test_a_libcuda_that_is_not_the_drivers(stand_ins: StandIns, base: Facts, place: Libcuda, code: int) -> None:
+    profile = replace(Profile(gpus=(RTX_4090,)), libcuda=place, extra={"fail.cuInit": code} if code else {})
+    host = Host(environ={**os.environ, **stand_ins(profile)})
+    report = judged(not_started(joined(base, nvml.probe(host, 60.0), libcuda.probe(host, 60.0))))
+    weighty = [item for item in report.findings if item.severity >= Severity.WARNING]
+    roots = [(item.rule, item.message) for item in weighty if item.role is Role.ROOT_CAUSE]
+    assert roots == [expected for expected in (OTHERS[place, code],) if expected]
+
+
+def test_the_report_names_each_instance_and_where_the_machine_stands(driver: FaultyDriver, base: Facts) -> None:
+    facts = asked(driver, base, Profile(gpus=(but(A100_WITH_MIG, compute="4242:1024@7", **SPLIT),)))
+    host = msgspec.structs.replace(
+        facts.host,
+        container=Known("podman", "/run/.containerenv"),
+        container_gpu=Known("cdi", "test"),
+        power_source=Known("battery", "test"),
+    )
+    lines = {area.title: area.lines for area in areas(judged(msgspec.structs.replace(facts, host=host)))}
+    assert lines["GPUs"][1:] == ("   MIG-a, in use", "   MIG-b")
+    assert lines["Host"][1] == "container (podman, driver given by CDI), on its battery"

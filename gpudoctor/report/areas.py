@@ -6,7 +6,7 @@ import enum
 
 from msgspec import Struct
 
-from gpudoctor.facts.model import Api, Fact, Gpu, Known, RunOutcome, Unknown
+from gpudoctor.facts.model import Api, Fact, Gpu, HostFacts, Known, RunOutcome, Unknown
 from gpudoctor.findings import Finding, Report, Severity
 from gpudoctor.report.process_lines import gpu_name, section
 
@@ -30,6 +30,13 @@ class Area(Struct, frozen=True, kw_only=True):
     title: str
     state: State
     lines: tuple[str, ...]
+
+
+_GIVEN = {
+    "nvidia-runtime": "driver given by NVIDIA's runtime",
+    "cdi": "driver given by CDI",
+    "mounts": "driver's files mounted",
+}
 
 
 # Which areas of rules belong to which area of the report.
@@ -97,11 +104,20 @@ def _host(report: Report) -> tuple[bool, list[str]]:
         memory and f"{memory / GIB:.0f} GiB",
     )
     kinds = _join(
-        host.container.get() and f"container ({host.container.get()})",
+        _container(report.facts.host),
         "WSL" if isinstance(host.wsl, Known) else "",
         host.tegra.get() and "Tegra board",
+        "on its battery" if host.power_source.get() == "battery" else "",
     )
     return bool(line), [line or _why(host.os), *([kinds] if kinds else [])]
+
+
+def _container(host: HostFacts) -> str:
+    """Return which container it is, and how the driver came into it."""
+    if not isinstance(host.container, Known):
+        return ""
+    given = _GIVEN.get(host.container_gpu.get() or "", "")
+    return f"container ({_join(host.container.value, given)})"
 
 
 def _driver(report: Report) -> tuple[bool, list[str]]:
@@ -142,12 +158,19 @@ def _mig(gpu: Gpu) -> str:
     return "MIG" if instances is None else f"MIG with {len(instances)} instance{'' if len(instances) == 1 else 's'}"
 
 
+def _instances(gpu: Gpu) -> tuple[str, ...]:
+    """Return a line for each MIG instance: by this name a program is given it, in CUDA_VISIBLE_DEVICES."""
+    names = gpu.mig_instances.get() or ()
+    taken = {item.mig_instance for item in gpu.processes.get() or ()}
+    return tuple(f"   {name}{', in use' if name in taken else ''}" for name in names)
+
+
 def _gpus(report: Report) -> tuple[bool, list[str]]:
     gpus, pci = report.facts.gpus, report.facts.host.pci_gpus
     if gpus:
         # A GPU that only the PCI bus tells of is there; how it is, nobody could ask.
         asked = any(isinstance(gpu.name, Known) for gpu in gpus)
-        return asked, [_gpu(gpu, number) for number, gpu in enumerate(gpus)]
+        return asked, [line for number, gpu in enumerate(gpus) for line in (_gpu(gpu, number), *_instances(gpu))]
     if isinstance(pci, Known) and not pci.value:
         return False, ["none on the PCI bus"]
     if isinstance(pci, Known):
