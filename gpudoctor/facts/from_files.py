@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from msgspec import structs
 
 from gpudoctor import compat
-from gpudoctor.facts.model import Fact, HostFacts, Known, Library, LibraryFacts, SystemPackage, Unknown
+from gpudoctor.facts.model import (
+    CondaPackage,
+    Fact,
+    HostFacts,
+    Known,
+    Library,
+    LibraryFacts,
+    Package,
+    Unknown,
+)
 from gpudoctor.logs.seen import FileSeen, Seen
 
 NAMED = "its name"
@@ -22,6 +32,8 @@ FOR_CUDA = r"cuda(\d{1,2})\.\d"
 # cuda-cudart-11-8, cuda-toolkit-12-4, cuda-12-4, libcudart11.0, cuda 12.4.0-2 (Arch, and NVIDIA's newest)
 RUNTIME = r"cuda(?:-(?:cudart|runtime|libraries|toolkit))?-(?P<release>\d{1,2}-\d)\Z"
 RUNTIME_BY_VERSION = r"(?:cuda(?:-toolkit)?|nvidia-cuda-toolkit|libcudart\d[\w.]*)\Z"
+# Packages of conda, by the names that they have elsewhere.
+CONDA = {"cudatoolkit": "cuda", "cuda-cudart": "cuda", "cudnn": "cudnn"}
 NUMBERS = r"(?:\d+:)?(\d+(?:\.\d+){1,3})"
 
 
@@ -35,20 +47,34 @@ def with_libraries(libraries: LibraryFacts, seen: Seen) -> LibraryFacts:
         # Links and the file behind them: the longest name tells the version.
         if known is None or (known[0].version.get() or "") < (library.version.get() or ""):
             found[library.soname, library.path] = (library, known[1] if known else at)
-    for package, at in seen.system.values():
-        told = None if package.removed else _of_package(package)
-        if told is not None and not any(known.soname == told.soname and known.wins for known, _ in found.values()):
-            found.setdefault((told.soname, ""), (told, at))
-    for event in seen.events:
-        told = _of_release(event.parameters["version"]) if event.message == "nvcc-release" else None
-        if told is not None:
-            # Where its libraries lie, and whether the loader looks there, nvcc does not tell.
-            told = structs.replace(told, origin="toolkit", found_by="", wins=False)
-            found.setdefault((told.soname, ""), (told, f"{event.source}:{event.line}"))
+    for library, at in _packaged_libraries(seen):
+        if not any(known.soname == library.soname and known.wins for known, _ in found.values()):
+            found.setdefault((library.soname, ""), (library, at))
     if not found:
         return libraries
     items = sorted(found.values(), key=lambda item: not item[0].wins)
     return structs.replace(libraries, told=Known(tuple(library for library, _ in items), items[0][1]))
+
+
+def _packaged_libraries(seen: Seen) -> Iterator[tuple[Library, str]]:
+    """Yield the libraries that packages bring: of the system, of pip and of conda; and the toolkit of nvcc."""
+    for package, at in seen.system.values():
+        told = None if package.removed else _of_package(package.name, package.version)
+        if told is not None:
+            yield told, at
+    for item, at in seen.packages.values():
+        if isinstance(item, Package) and item.installer is None and (told := _of_wheel(item)) is not None:
+            yield told, at
+    # Where the next ones lie, and whether the loader looks there, the text does not tell.
+    for entry, at in seen.conda.values():
+        if isinstance(entry, CondaPackage) and entry.name in CONDA:
+            told = _of_package(CONDA[entry.name], f"{entry.version}+{entry.build}")
+            if told is not None:
+                yield structs.replace(told, origin="conda", found_by="", wins=False), at
+    for event in seen.events:
+        told = _of_release(event.parameters["version"]) if event.message == "nvcc-release" else None
+        if told is not None:
+            yield structs.replace(told, origin="toolkit", found_by="", wins=False), f"{event.source}:{event.line}"
 
 
 def with_packages(host: HostFacts, seen: Seen) -> HostFacts:
@@ -70,7 +96,8 @@ def _of_file(file: FileSeen, path: list[str]) -> Library:
         full = file.name == "cudart" or number[1:2] == ["0"] or major < LAST_FULL
         soname = ".".join([soname, *number[1:2]]) if full and len(number) > 1 else soname
     found_by = file.found_by or _led(file.folder, path)
-    told = len(number) > (1 if file.name == "cudart" and major < FIRST_STABLE else 2)
+    # libcudart.so.11.0 is of any release of CUDA 11.
+    told = len(number) > 2 or (file.name == "cudart" and len(number) > 1 and number != ["11", "0"])  # noqa: PLR2004
     version: Fact[str] = Known(".".join(number[:3]), NAMED) if told else Unknown("the file's name does not tell it")
     return Library(
         name=file.name,
@@ -98,21 +125,33 @@ def _origin(folder: str) -> str:
     return "toolkit" if "/cuda" in folder else "system" if folder in DEFAULT_FOLDERS else "other"
 
 
-def _of_package(package: SystemPackage) -> Library | None:
+def _of_wheel(package: Package) -> Library | None:
+    """Return the library of a wheel, where TensorFlow looks first; CUDA 13's names bear no number."""
+    name = re.sub(r"-cu\d\d\Z", "", package.name)
+    if name == "nvidia-cuda-runtime":
+        told = _of_release(".".join(package.version.split(".")[:2]))
+    elif name == "nvidia-cudnn" and (cuda := re.search(r"-cu(\d\d)\Z", package.name)):
+        soname = f"libcudnn.so.{package.version.partition('.')[0]}"
+        told = _packaged("cudnn", soname, package.version, int(cuda[1]))
+    else:
+        return None
+    return None if told is None else structs.replace(told, origin="wheel", found_by="RUNPATH")
+
+
+def _of_package(name: str, version: str) -> Library | None:
     """Return the library that a package brings: its folder is one of the loader's by the package's own doing."""
-    numbers = re.match(NUMBERS, package.version)
+    numbers = re.match(NUMBERS, version)
     if numbers is None:
         return None
-    cudnn = re.match(CUDNN, package.name)
+    cudnn = re.match(CUDNN, name)
     if cudnn is not None:
-        version = ".".join(numbers[1].split(".")[:3])
-        cuda = cudnn["cuda"] or (found[1] if (found := re.search(FOR_CUDA, package.version)) else None)
-        return _packaged("cudnn", f"libcudnn.so.{version.partition('.')[0]}", version, int(cuda) if cuda else None)
-    by_name, by_version = re.match(RUNTIME, package.name), re.match(RUNTIME_BY_VERSION, package.name)
+        have = ".".join(numbers[1].split(".")[:3])
+        cuda = cudnn["cuda"] or (found[1] if (found := re.search(FOR_CUDA, version)) else None)
+        return _packaged("cudnn", f"libcudnn.so.{have.partition('.')[0]}", have, int(cuda) if cuda else None)
+    by_name, by_version = re.match(RUNTIME, name), re.match(RUNTIME_BY_VERSION, name)
     if by_name is None and by_version is None:
         return None
-    release = by_name["release"].replace("-", ".") if by_name else ".".join(numbers[1].split(".")[:2])
-    return _of_release(release)
+    return _of_release(by_name["release"].replace("-", ".") if by_name else ".".join(numbers[1].split(".")[:2]))
 
 
 def _of_release(release: str) -> Library | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from gpudoctor.logs.formats import said
+from gpudoctor.logs.glued import lines_of
 from gpudoctor.logs.reader import LogReader
 from gpudoctor.logs.seen import Seen
 from gpudoctor.logs.text import TextReader, plain_line
@@ -63,12 +64,13 @@ class _Formats:
     def names(self, text: str, at: str) -> Iterator[str]:
         """Yield the names of messages that a line says in words, and of formats that read it."""
         assert isinstance(self._sentences, said.Reader)  # noqa: S101 (it is the class that was asked for)
-        yield from self._sentences.messages(text, at, self._seen)
-        for name, reader in self._others:
-            before = self._seen.recognised
-            reader.line(text, at, self._seen)
-            if self._seen.recognised != before:
-                yield name
+        for part in lines_of(text):
+            yield from self._sentences.messages(part, at, self._seen)
+            for name, reader in self._others:
+                before = self._seen.recognised
+                reader.line(part, at, self._seen)
+                if self._seen.recognised != before:
+                    yield name
 
 
 def _marked(text: bytes, line: int, found: dict[int, list[str]], formats: _Formats) -> str:

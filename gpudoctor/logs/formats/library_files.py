@@ -26,6 +26,8 @@ _LISTS = (
 )
 _WHOLE = r"(?P<count>\d{2,6}) libs found in cache"
 _HEADER = r"#define CUDNN_(?P<part>MAJOR|MINOR|PATCHLEVEL)\s{1,20}(?P<number>\d{1,3})\s{0,4}\Z"
+_RELEASE = r"\s{0,40}(?:CUDA Version|\"version\" ?:) \"?(?P<release>\d{1,2}\.\d)(?![\d])"
+_LINK = r"\bcuda -> (?:/usr/local/)?cuda-(?P<release>\d{1,2}\.\d)/?\s{0,4}\Z"
 _PARTS = ("MAJOR", "MINOR", "PATCHLEVEL")
 # Of the cache's list some rows are lost where lines are cut or filtered; a filtered list is far shorter.
 NEARLY_ALL = 0.9
@@ -41,6 +43,7 @@ class Reader:
         self._announced = 0
         self._rows = 0
         self._header: dict[str, str] = {}
+        self._json = False
 
     def line(self, text: str, at: str, seen: Seen) -> None:
         """Take a line."""
@@ -56,6 +59,8 @@ class Reader:
             self._defined(match["part"], match["number"], at, seen)
         elif ".so." in text and "lib" in text:
             self._files(text, at, seen)
+        elif "CUDA" in text or "cuda" in text or '"version"' in text:
+            self._toolkit(text, at, seen)
         elif text.startswith("/") and (match := compiled(_HEADING).match(text)):
             self._folder = match["folder"].rstrip("/")
 
@@ -88,6 +93,18 @@ class Reader:
             return
         for match in found:
             seen.file(_of(match, match["folder"] or (f"{self._folder}/" if self._folder else ""), ""), at)
+
+    def _toolkit(self, text: str, at: str, seen: Seen) -> None:
+        """Take the release of a toolkit: from its version file, or from the link to its folder."""
+        if '"cuda" : {' in text or '"cuda": {' in text:
+            self._json = True
+        elif "version." in self._command or self._json:
+            match = compiled(_RELEASE).match(text)
+            self._json = False
+            if match is not None:
+                seen.file(FileSeen(name="cudart", number=match["release"], folder="", found_by=""), at)
+        elif "cuda -> " in text and (match := compiled(_LINK).search(text)):
+            seen.file(FileSeen(name="cudart", number=match["release"], folder="", found_by=""), at)
 
     def _defined(self, part: str, number: str, at: str, seen: Seen) -> None:
         self._header[part] = number

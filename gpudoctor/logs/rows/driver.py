@@ -91,6 +91,7 @@ ROWS = (
             "nvidia-smi : ",
             "sh: nvidia-smi",
             "'nvidia-smi' ",
+            '"nvidia-smi" ',
         ),
         # Shells say it in the language of their user.
         r"nvidia-smi: (?:command )?not found|command not found: nvidia-smi|Command 'nvidia-smi' not found"
@@ -98,7 +99,8 @@ ROWS = (
         r"|nvidia-smi ?: (?:Befehl nicht gefunden|commande introuvable|orden no encontrada|comando no encontrado"
         r"|no se encontr\S{1,3} la orden|comando n\S{1,4} encontrado|comando non trovato|opdracht niet gevonden)"
         r"|sh: (?:line \d{1,4}: |\d{1,4}: )?nvidia-smi ?:? ?[^\x00-\x7f\r\n]{3,16}"
-        r"|'nvidia-smi' (?:n'est pas reconnu|no se reconoce|wurde nicht|kann nicht|[^\x00-\x7f\r\n]{2,12} )",
+        r"|[\"']nvidia-smi[\"'] (?:ist entweder falsch|n'est pas reconnu|no se reconoce|wurde nicht|kann nicht"
+        r"|[^\x00-\x7f\r\n]{2,12} )",
         "The driver's own tool is not installed, or not on the path.",
         "shell",
         example="bash: nvidia-smi: command not found",

@@ -180,14 +180,17 @@ def _lack_in_text(facts: Facts, named: tuple[LogEvent, ...], unnamed: tuple[LogE
     """Return what the log says to be missing, held against the files that the text names."""
     wanted, told = _of_names(named), facts.libraries.told.get() or ()
     lacks = Lack(needs=wanted, named_by=named or unnamed)
-    if not told or _brings_its_own(facts):
+    if not told:
         return lacks
     try:
         wanted = wanted or needs(facts)
     except FactUnavailable:
         return lacks
     there = {item.soname: item for item in reversed(told)}
-    missing = tuple(need for need in wanted if need.soname not in there)
+    missing = tuple(need for need in wanted if _linux_name(need.soname) not in there)
+    own = None if named else next((item for item in told if item.name == "cudart" and item.origin == "wheel"), None)
+    if own is not None and any(need.soname == own.soname for need in wanted):
+        return lacks  # the wheels beside it bring the rest
     if any(need.library == "cudart" for need in missing):
         other = next((item for item in told if item.name == "cudart"), None)
         if other is not None:
@@ -195,6 +198,9 @@ def _lack_in_text(facts: Facts, named: tuple[LogEvent, ...], unnamed: tuple[LogE
     if named:
         found = tuple(there[need.soname] for need in wanted if need.soname in there)
         hidden = len(found) == len(wanted) and all(item.path and not item.wins for item in found)
+        # Another cuDNN than the one that is asked for is there.
+        if missing and all(need.is_cudnn for need in missing) and any(item.name == CUDNN for item in told):
+            return structs.replace(lacks, needs=missing, by_text=True)
         return structs.replace(lacks, elsewhere=found, by_text=True) if hidden else lacks
     # A list that is not whole shows that a library is missing only where it shows another of its kind.
     if not facts.libraries.told_whole.get():
@@ -204,11 +210,17 @@ def _lack_in_text(facts: Facts, named: tuple[LogEvent, ...], unnamed: tuple[LogE
     return structs.replace(lacks, needs=missing, by_text=True) if missing else lacks
 
 
-def _brings_its_own(facts: Facts) -> bool:
-    """Whether TensorFlow's libraries come by wheels or by conda, so that the files of the system do not count."""
-    if any(item.name in ("cudatoolkit", "cuda-cudart") for item in facts.python.conda_packages.get() or ()):
-        return True
-    return any(item.name.startswith("nvidia-cuda-runtime") for item in facts.python.packages.get() or ())
+def _linux_name(soname: str) -> str:
+    """Return the name on Linux of a CUDA runtime of Windows: libcudart.so.10.1 of cudart64_101.dll."""
+    match = re.match(r"cudart64_(\d{2,3})\.dll", soname)
+    if match is None:
+        return soname
+    number = match[1]
+    if len(number) == 2 and number != "12":  # noqa: PLR2004 (90 is 9.0; 12 is 12)
+        number = f"{number[0]}.{number[1]}"
+    elif len(number) > 2:  # noqa: PLR2004
+        number = f"{number[:2]}.{number[2]}"
+    return f"libcudart.so.{number}"
 
 
 def _no_runtime(facts: Facts) -> tuple[LogEvent, ...]:
@@ -252,7 +264,7 @@ def shown(facts: Facts, *libraries: Library | None) -> tuple[Evidence, ...]:
 
 def _told(library: Library) -> str:
     version = library.version.get()
-    how = library.found_by or "the loader does not look there"
+    how = library.found_by or ("the loader does not look there" if library.path else library.origin or "in the text")
     return f"{library.path or library.soname}{f' {version}' if version else ''} ({how})"
 
 
