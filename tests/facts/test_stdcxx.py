@@ -140,6 +140,33 @@ def test_versions_as_a_linker_writes_them(tmp_path: Path) -> None:
     assert "GLIBCXX_3.4.7" in symbols.needed(reader((tmp_path / "libn.so").read_bytes()))
 
 
+@needs_compiler
+def test_the_loader_refuses_what_the_numbers_say(tmp_path: Path) -> None:
+    """A copy that ends before the version that is needed is refused in the words that the log reader knows."""
+    (tmp_path / "old.map").write_text("GLIBCXX_3.4.19 { global: one; };\n")
+    (tmp_path / "new.map").write_text("GLIBCXX_3.4.19 { global: one; };\nGLIBCXX_3.4.22 { global: two; };\n")
+    (tmp_path / "d.c").write_text("int one(void) { return 1; }\nint two(void) { return 2; }\n")
+    (tmp_path / "n.c").write_text("int two(void);\nint three(void) { return two(); }\n")
+    for name in ("old", "new"):
+        (tmp_path / name).mkdir()
+        words = [f"-Wl,--version-script={name}.map", f"-Wl,-soname,{NAME}", "-o", f"{name}/{NAME}"]
+        subprocess.run(["cc", "-shared", "-fPIC", "d.c", *words], cwd=tmp_path, check=True)
+    subprocess.run(["cc", "-shared", "-fPIC", "n.c", f"new/{NAME}", "-o", "n.so"], cwd=tmp_path, check=True)
+    needed = symbols.needed(reader((tmp_path / "n.so").read_bytes()))
+    for name, enough in (("old", False), ("new", True)):
+        have = symbols.defined(reader((tmp_path / name / NAME).read_bytes()))
+        assert ("GLIBCXX_3.4.22" in have, "GLIBCXX_3.4.22" in needed) == (enough, True)
+        done = subprocess.run(
+            [sys.executable, "-c", "import ctypes, sys; ctypes.CDLL(sys.argv[1])", str(tmp_path / "n.so")],
+            env={**os.environ, "LD_LIBRARY_PATH": str(tmp_path / name)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (done.returncode == 0) == enough, done.stderr
+        assert ("version `GLIBCXX_3.4.22' not found" in done.stderr) != enough
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="reads the library of this Linux")
 def test_the_library_of_this_machine_defines_what_its_bytes_hold() -> None:
     python = PythonFacts(executable=Known(sys.executable, ""), search_path=Known((), ""), prefix=Known(sys.prefix, ""))
