@@ -75,6 +75,7 @@ MACHINES: dict[str, Expected] = {
         roots=("native-windows-no-gpu",),
         commands=(
             "wsl --install",
+            "sudo apt-get update && sudo apt-get install python3-venv",
             "python3 -m venv tf-env",
             "tf-env/bin/python -m pip install 'tensorflow[and-cuda]'",
         ),

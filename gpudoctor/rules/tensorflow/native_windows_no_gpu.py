@@ -17,6 +17,8 @@ USE_WSL = Remedy(
     "install none inside WSL.",
     commands=(
         "wsl --install",
+        # What `venv` needs is not in the Ubuntu that this brings.
+        "sudo apt-get update && sudo apt-get install python3-venv",
         "python3 -m venv tf-env",
         "tf-env/bin/python -m pip install 'tensorflow[and-cuda]'",
     ),
