@@ -15,6 +15,7 @@ from gpudoctor.findings import Source, SourceKind
 from gpudoctor.rules.registry import load_rules
 from tests.environments import interpreters
 from tests.rule_case import facts_of
+from tests.test_plan_resolves import make_environment
 from tests.test_rule_cases import CASES
 
 INSTALL = re.compile(r"(?:-m|uv) pip install (?:--python \S+ )?(?P<words>.*)")
@@ -55,10 +56,8 @@ def fitting(words: list[str]) -> int | None:
 
 @functools.cache
 def environment(minor: int, folder: Path) -> str:
-    """Make a virtual environment; return its interpreter."""
-    place = folder / f"env{minor}"
-    subprocess.run([interpreters()[minor], "-m", "venv", str(place)], check=True)
-    return str(place / "bin" / "python")
+    """Make an environment, once for each Python; return its interpreter."""
+    return make_environment(folder / f"env{minor}", minor)
 
 
 def dry_run(requirements: str, folder: Path) -> str:
@@ -67,10 +66,7 @@ def dry_run(requirements: str, folder: Path) -> str:
     minor = fitting(words)
     if minor is None:
         return ""
-    pip = [environment(minor, folder), "-m", "pip", "install"]
-    if "--dry-run" not in subprocess.run([*pip, "--help"], capture_output=True, text=True, check=True).stdout:
-        return ""
-    dry = [*pip, *words, "--dry-run", "--ignore-installed", "--quiet"]
+    dry = [environment(minor, folder), "-m", "pip", "install", *words, "--dry-run", "--ignore-installed", "--quiet"]
     done = subprocess.run(dry, capture_output=True, text=True, check=False)
     return "" if done.returncode == 0 else f"{requirements}\n{done.stderr[-1000:]}"
 
