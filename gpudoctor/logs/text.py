@@ -15,6 +15,7 @@ from gpudoctor.facts.model import LogEvent
 from gpudoctor.logs.glued import lines_of
 from gpudoctor.logs.reader import read_log
 from gpudoctor.logs.seen import Seen, compiled
+from gpudoctor.logs.unwrapped import unwrapped
 
 # So much from the beginning of a text is read line by line, and so much of its end.
 WHOLE_BYTES = 512 * 1024
@@ -94,8 +95,9 @@ class TextReader:
             if len(head) > SMALL_BYTES:
                 self._events(read_log(itertools.chain((bytes(head),), rest), source, self))
                 return
-        self.block(bytes(head), 1, [], last=True)
-        self._events(read_log((_without_gaps(bytes(head)),), source))
+        whole = unwrapped(bytes(head))
+        self.block(whole, 1, [], last=True)
+        self._events(read_log((_without_gaps(whole),), source))
 
     def _events(self, events: Iterable[LogEvent]) -> None:
         """Keep events: of each message the first and the last."""

@@ -10,6 +10,7 @@ import pytest
 
 from gpudoctor import engine
 from gpudoctor.facts.from_text import facts_of_texts
+from gpudoctor.facts.model import Known
 from gpudoctor.facts.text_files import Part
 from gpudoctor.findings import Outcome, Report, Role, Severity, Source, SourceKind, Verdict
 from gpudoctor.rules.registry import load_rules
@@ -95,6 +96,22 @@ def test_text_behind_a_progress_bar(bar: str) -> None:
     for name, item in TEXTS.items():
         if "training" not in name and not name.startswith("said-"):
             assert lead_of(report_of(BARS[bar] + item["text"].lstrip("\n"))) == item["lead"], name
+
+
+@pytest.mark.parametrize("width", [70, 80, 120])
+def test_log_that_a_terminal_has_broken(width: int) -> None:
+    """TensorFlow's long lines, broken at a terminal's width, are read as one; the numbers of lines stay."""
+    log = (
+        "2023-09-27 21:10:02.247000: W tensorflow/stream_executor/platform/default/dso_loader.cc:64] Could not load "
+        "dynamic library 'libcudart.so.11.0'; dlerror: libcudart.so.11.0: cannot open shared object file: No such file"
+    )
+    again = log.replace("cudart", "cublas").replace("02.247000", "02.247111")
+    pieces = [line[at : at + width] for line in (log, again) for at in range(0, len(log), width)]
+    report = report_of("\n".join([*pieces, "Python 3.9.1"]))
+    named = next(item for item in report.findings if item.rule == "cuda-libs-missing")
+    assert "libcudart.so.11.0 and libcublas.so.11.0" in named.message
+    python = report.facts.python.version
+    assert isinstance(python, Known) and python.source == f"log.txt:{len(pieces) + 1}"
 
 
 def test_text_with_lines_that_were_cut() -> None:

@@ -10,7 +10,7 @@ MIB = 1024 * 1024
 
 _HEAD = (
     r"NVIDIA-SMI (?P<smi>\d[\d.]{2,14}).{0,40}?(?:Driver|KMD) Version: ?(?P<driver>\d[\d.]{2,14})"
-    r"(?:.{0,40}?CUDA (?:UMD )?Version: ?(?P<cuda>\d{1,2}\.\d{1,2}))?"
+    r"(?:.{0,40}?CUDA (?:UMD )?Version: ?(?P<cuda>\d{1,2}\.\d{1,2}|N/A|ERR!))?"
 )
 _GPU = (
     r"\|\s{1,6}(?P<index>\d{1,3})\s{1,4}(?P<name>\S.{1,60}?)\s{1,30}(?P<mode>On|Off|WDDM|TCC|MCDM|N/A)\s{0,4}\|"
@@ -71,8 +71,8 @@ class Reader:
         seen.note("driver.version", match["driver"], at)
         if not seen.command.startswith("sudo "):  # what root may do says nothing of this user
             seen.note("driver.nvml", ApiAnswer(outcome=Api.OK), at)
-        if match["cuda"]:
-            seen.note("driver.cuda_version", match["cuda"], at)
+        if match["cuda"]:  # N/A and ERR!: nvidia-smi does not find libcuda
+            seen.note("driver.cuda_version", match["cuda"] if match["cuda"][0].isdigit() else None, at)
 
     def _row(self, text: str, at: str, seen: Seen) -> None:
         match = compiled(_GPU).match(text)

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from gpudoctor.facts.model import Absent, Api, Facts, Known, Unknown
 from gpudoctor.findings import Applicability, Capability, Confidence, Remedy, Severity
-from gpudoctor.rules.driver._container import NVML_UNKNOWN, TOOLKIT, inside, restart, start
-from gpudoctor.rules.driver._state import CUDA_STUB, failed_with, outcome
+from gpudoctor.rules.driver._container import COMPUTE_TOO, NVML_UNKNOWN, TOOLKIT, inside, restart, start
+from gpudoctor.rules.driver._state import CUDA_STUB, answers, failed_with, outcome
 from gpudoctor.rules.observed import seen_gpu_devices
 from gpudoctor.rules.python._state import events, seen
 from gpudoctor.rules.registry import Draft, Rule, rule
@@ -29,6 +29,8 @@ from gpudoctor.rules.registry import Draft, Rule, rule
         "libraries",
         "refused": "the control group of this {container} container keeps it from {nodes}: it was given no GPU, or "
         "has lost it",
+        "no-libcuda": "nvidia-smi answers in this {container} container and finds no libcuda: the container was given "
+        "the GPU without compute",
         "no-uvm": "this {container} container was given the GPU without /dev/nvidia-uvm, which CUDA needs",
         "none": "the container was started without access to the NVIDIA GPU",
         "lost-text": "the driver answers with an unknown error, as in a container that has lost its access to the GPU",
@@ -101,6 +103,14 @@ def _from_text(self: Rule, facts: Facts) -> Iterator[Draft]:
             variant="lost-text",
             confidence=Confidence.LIKELY,
             remedies=(restart(container or "docker"),),
+        )
+    elif container is not None and answers(facts) and isinstance(facts.driver.cuda_version, Absent):
+        yield self.finding(
+            ("host.container", "driver.nvml", "driver.cuda_version"),
+            variant="no-libcuda",
+            confidence=Confidence.LIKELY,
+            remedies=(COMPUTE_TOO,),
+            container=container,
         )
     elif container is not None and not isinstance(facts.host.wsl, Known) and (within or without):
         yield self.finding(
