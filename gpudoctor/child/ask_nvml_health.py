@@ -80,13 +80,14 @@ def mig_handles(nvml: Asked, handle: object) -> tuple[list[object], object]:
     most = nvml.call("nvmlDeviceGetMaxMigDeviceCount", lambda: nvml.function("nvmlDeviceGetMaxMigDeviceCount")(handle))
     name = "nvmlDeviceGetMigDeviceHandleByIndex"
     handles: list[object] = []
-    for index in range(min(most, MOST_INSTANCES) if isinstance(most, int) else MOST_INSTANCES):
+    told = isinstance(most, int) and most > 0  # a GPU in MIG mode has room for some
+    for index in range(min(most, MOST_INSTANCES) if isinstance(most, int) and told else MOST_INSTANCES):
         count = len(handles)
         answer = nvml.call(name, lambda i=index: handles.append(nvml.function(name)(handle, i)))  # type: ignore[misc]
         if len(handles) > count:
             continue
         code = answer.get("code") if isinstance(answer, dict) else None
-        if code == NO_PLACE and not isinstance(most, int):
+        if code == NO_PLACE and not told:
             break
         if code not in (FREE_PLACE, NO_PLACE) and not handles:
             return [], answer
