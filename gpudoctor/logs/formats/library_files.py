@@ -28,6 +28,8 @@ _WHOLE = r"(?P<count>\d{2,6}) libs found in cache"
 _HEADER = r"#define CUDNN_(?P<part>MAJOR|MINOR|PATCHLEVEL)\s{1,20}(?P<number>\d{1,3})\s{0,4}\Z"
 _RELEASE = r"\s{0,40}(?:CUDA Version|\"version\" ?:) \"?(?P<release>\d{1,2}\.\d)(?![\d])"
 _LINK = r"\bcuda -> (?:/usr/local/)?cuda-(?P<release>\d{1,2}\.\d)/?\s{0,4}\Z"
+# Pages of the manual bear the names of libraries; stubs serve linking only.
+_NO_LIBRARIES = ("/man/", "/stubs/")
 _PARTS = ("MAJOR", "MINOR", "PATCHLEVEL")
 # Of the cache's list some rows are lost where lines are cut or filtered; a filtered list is far shorter.
 NEARLY_ALL = 0.9
@@ -92,7 +94,9 @@ class Reader:
         if files * 2 < len(words):
             return
         for match in found:
-            seen.file(_of(match, match["folder"] or (f"{self._folder}/" if self._folder else ""), ""), at)
+            folder = match["folder"] or (f"{self._folder}/" if self._folder else "")
+            if not any(other in folder for other in _NO_LIBRARIES):
+                seen.file(_of(match, folder, ""), at)
 
     def _toolkit(self, text: str, at: str, seen: Seen) -> None:
         """Take the release of a toolkit: from its version file, or from the link to its folder."""
