@@ -418,6 +418,14 @@ def test_mig_says_what_cannot_be_told(stand_ins: StandIns, monkeypatch: pytest.M
     assert "Which processes use it cannot be told: this GPU does not report it." in done.stdout
 
 
+def test_mig_tells_on_which_instance_a_process_runs(stand_ins: StandIns, monkeypatch: pytest.MonkeyPatch) -> None:
+    split = {"mig_uuids": "MIG-a,MIG-b", "mig_ids": "7,9", "compute": "4242:1073741824@9", "graphics": ""}
+    live(stand_ins, monkeypatch, replace(A100_WITH_MIG, extra={**A100_WITH_MIG.extra, **split}))
+    assert "on MIG-b" in run(app, ["processes"]).stdout
+    (process,) = json.loads(run(app, ["processes", "--format", "json"]).stdout)["gpus"][0]["processes"]
+    assert process["mig_instance"] == "MIG-b"
+
+
 def test_watching_looks_again_until_it_is_interrupted(stand_ins: StandIns, monkeypatch: pytest.MonkeyPatch) -> None:
     live(stand_ins, monkeypatch, replace(GEFORCE_940M, extra={"compute": "", "graphics": ""}))
     naps = iter([None, None])

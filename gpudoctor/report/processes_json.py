@@ -41,6 +41,8 @@ class ProcessOut(Struct, frozen=True, kw_only=True):
     kernel: str | None
     """Number of a notebook's kernel, as its connection file and the server's list of sessions have it."""
     framework: str | None
+    mig_instance: str | None
+    """UUID of the MIG instance that it runs on, as CUDA_VISIBLE_DEVICES takes it."""
     advice: str
     commands: tuple[str, ...]
     """For a person to decide on."""
@@ -132,7 +134,8 @@ def _process(process: GpuProcess, gpu: Gpu, facts: Facts) -> ProcessOut:
     same = {
         name: getattr(process, name)
         for name in ("pid", "memory_bytes", "utilization_percent", "name", "command_line", "user", "own", "age_seconds",
-                     "parent_pid", "parent_name", "container", "control_group", "notebook", "framework")
+                     "parent_pid", "parent_name", "container", "control_group", "notebook", "framework",
+                     "mig_instance")
     }  # fmt: skip
     return ProcessOut(
         **same,

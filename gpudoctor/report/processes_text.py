@@ -146,6 +146,7 @@ def _process(page: Page, same: list[GpuProcess], gpu: Gpu) -> None:
         f"for {age(process.age_seconds)}" if process.age_seconds is not None else "",
         " and ".join(sorted(item.kind.value for item in same)),
         f"busy {process.utilization_percent} %" if process.utilization_percent is not None else "",
+        f"on {process.mig_instance}" if process.mig_instance else "",
     ]
     text = f"{name_of(process)}{f', {title}' if title else ''} ({', '.join(fact for fact in facts if fact)})"
     page.hanging(((f"  {memory.rjust(_SIZE_WIDTH - 2)}  ", ""),), text)
