@@ -25,6 +25,10 @@ class Sentence(Struct, frozen=True):
     unless: str = ""
 
 
+def _parts(text: str) -> tuple[str, ...]:
+    return tuple(text.split(","))
+
+
 _ENDS = r"(?<=[.?!;])\s+|[\u3002\uff1f\uff01\uff1b]"
 _ADVICE = (
     r"(?<!wonder )(?<!wondering )(?<!know )(?<!sure )\bif (?:the|your|you|a|an|it)\b"
@@ -53,65 +57,18 @@ _JUMPS = (
     r"|slashed|plummet\w{0,3}|\u8df3\u52a8|\u6ce2\u52a8|\u65f6\u9ad8\u65f6\u4f4e|\u5ffd\u9ad8\u5ffd\u4f4e)"
 )
 _LOAD = r"(?:util\w{0,8}|usage|load|consumption|engagement)"
-_IDLING = (
-    *("low", "little", "zero", "nothing", "poor", "bad", "idl", "under", "not ", "n't", "never", "barely", "hardly"),
-    *("rarely", "seldom", "starv", "wait", "spik", "fluctuat", "jump", "oscillat", "drop", "up and down", "on and off"),
-    *(
-        "slash",
-        "plummet",
-        "less gpu",
-        "small gpu",
-        "of the time",
-        "\u7387",
-        "\u4f4e",
-        "\u4e0d\u9ad8",
-        "\u4e0a\u4e0d\u53bb",
-    ),
-    *(
-        "\u4e0a\u304c\u3089",
-        "\u8df3",
-        "\u6ce2",
-        "\u5ffd",
-        "\u65f6\u9ad8",
-        "\ub0ae",
-        "\uc548",
-        "\u043d\u0438\u0437\u043a",
-    ),
-    *("\u043c\u0430\u043b\u043e", "\u043f\u0440\u043e\u0441\u0442\u0430", "gering", "niedrig", "kaum", "baix", "baj"),
-    *("poco", "faible"),
+_IDLING = _parts(
+    "low,little,zero,nothing,poor,bad,idl,under,not ,n't,never,barely,hardly,rarely,seldom,starv,wait,only,go up,rise"
+    ",spik,fluctuat,jump,oscillat,drop,up and down,on and off,slash,plummet,less gpu,small gpu,of the time,increase"
+    ",\u7387,\u4f4e,\u4e0d\u9ad8,\u4e0a\u4e0d\u53bb,\u4e0a\u304c\u3089,\u8df3,\u6ce2,\u5ffd,\u65f6\u9ad8,\ub0ae,\uc548"
+    ",\u043d\u0438\u0437\u043a,\u043c\u0430\u043b\u043e,\u043f\u0440\u043e\u0441\u0442\u0430,gering,niedrig,kaum,baix"
+    ",baj,poco,faible"
 )
 _MOSTLY = r"(?:mostly |nearly |almost |often |just )?(?:always |constantly )?"
-_TIMES = (
-    "slow",
-    "long",
-    "bottleneck",
-    "time",
-    "ages",
-    "forever",
-    "minutes",
-    "hours",
-    "keep up",
-    "busy",
-    "fast",
-    "quick",
-)
-_DATA = (
-    *(
-        "image",
-        "picture",
-        "photo",
-        "data",
-        "file",
-        "batch",
-        "sample",
-        "record",
-        "folder",
-        "drive",
-        "disk",
-        "hdf5",
-        "h5",
-    ),
-    *("i/o", "io ", "input", "pipeline", "prefetch", "\u6570\u636e", "\u8bfb\u53d6"),
+_TIMES = _parts("slow,long,bottleneck,time,ages,forever,minutes,hours,keep up,busy,fast,quick")
+_DATA = _parts(
+    "image,picture,photo,data,file,batch,sample,record,folder,drive,disk,hdf5,h5,i/o,io ,input,pipeline,prefetch"
+    ",sequence,generator,\u6570\u636e,\u8bfb\u53d6"
 )
 _READ = (
     r"\b(?:reads?|reading|loads?|loading|loaded|opens?|opening|fetch\w{0,3}|stream\w{0,3}|i/?o|disks?|(?:hard "
@@ -160,6 +117,9 @@ SENTENCES: tuple[Sentence, ...] = (
             r"\bnot (?:using|utili[sz]ing|exploiting) (?:the |my |all )?gpus?[^.\r\n]{0,12}\b(?:efficient|full"
             r"|proper|well)",
             r"\bgpus?\b[^.\r\n]{0,30}\b(?:starv|waits? for|waiting for|waiting on)",
+            r"\bgpus?\b[^.\r\n]{0,16}(?:does not|doesn.t|do not|don.t) (?:go up|rise|increase)",
+            r"\bonly (?:uses?|using|takes?|at) [^.\r\n]{0,16}\bgpus?\b[^.\r\n]{0,8}\d ?%",
+            r"\b(?:uses?|using|takes?) only [^.\r\n]{0,10}\d ?%[^.\r\n]{0,12}\bgpu\b(?!.{0,3}mem)",
             # Little time, and loads that come and go.
             r"\b\d{1,3}(?:\.\d)? ?% of (?:the )?(?:device|gpu) time\b[^.\r\n]{0,8}\bidle",
             r"\b(?:device|gpu)\b[^.\r\n]{0,8}\bidle time\b",
@@ -171,6 +131,19 @@ SENTENCES: tuple[Sentence, ...] = (
             r"\bgpu.{0,16}?[\u8df3\u6ce2\u5ffd]",
         ),
         unless=r"\bno (?:other )?gpu\b",
+    ),
+    Sentence(
+        "said-16-bits",
+        (
+            _parts(
+                "fp16,float16,half precision,half-precision,mixed precision,\u534a\u7cbe\u5ea6,\u6df7\u5408\u7cbe\u5ea6"
+            ),
+        ),
+        (
+            r"(?<![a-z])(?:use_)?fp16\b|(?<!b)float16|half[- ]precision|mixed precision",
+            r"\u534a\u7cbe\u5ea6|\u6df7\u5408\u7cbe\u5ea6",
+        ),
+        unless=r"\b(?:disabl\w{1,3}|turn\w{0,3} off) (?:fp16|half|mixed)",
     ),
     Sentence(
         "said-eager-slower",
@@ -257,6 +230,9 @@ SENTENCES: tuple[Sentence, ...] = (
             _LONG + r"[^.\r\n]{0,30}\b(?:to |in |at |when )?(?:read|load|fetch)(?:s|ing)?\b",
             r"\b" + _INPUT + r" (?:is (?:the |a )?)?(?:bottleneck|bound)\b",
             r"\bbottleneck\b[^.\r\n]{0,20}\b" + _INPUT + r"\b",
+            r"\b(?:sequence|generators?|fit_generator|imagedatagenerator|flow_from_\w{6,10})\b[^.\r\n]{0,20}\bis (?:"
+            r"\w{1,12} )"
+            r"{0,2}slow\w{0,2}\b",
             r"\bread(?:ing)?\b[^.\r\n]{0,16}\bdata\b[^.\r\n]{0,12}\bblock",
             r"\b(?:tfrecord\w{0,8}|(?:input |data |resulting |new )?pipeline|prefetch\w{0,4}|\.cache\(\)|num_workers)\b"
             r"[^.\r\n]{0,40}\b(?:much |far |lot |\d ?x |times |significantly )(?:faster|quicker)",
@@ -290,6 +266,9 @@ SENTENCES: tuple[Sentence, ...] = (
             r"\b(?:because|due to|maybe|perhaps|guess|think|suspect|too|very|such a?)\b[^.\r\n]{0,16}\b(?:small|tiny"
             r"|low)\b"
             r"[^.\r\n]{0,12}\bbatch\W{0,2}sizes?\b",
+            r"\b(?:fast|speed)\w{0,4}\b[^.\r\n]{0,40}\bbatch\W{0,2}size\b[^.\r\n]{0,60}\b(?:as high|as large"
+            r"|high(?:er)?|larger?"
+            r"|bigg?er)\b",
             r"\b(?:lower|less|slower)\b[^.\r\n]{0,30}\b(?:for|with|at) (?:small|smaller|tiny) batch",
         ),
         unless=r"\bmemory\b|oom\b|did(?:n't| not)|does(?:n't| not)|no (?:effect|change|difference)|not the case",
@@ -328,10 +307,11 @@ SENTENCES: tuple[Sentence, ...] = (
         ),
         (
             r"\b(?:hangs?|hanging|hung|freezes?|frozen|deadlock\w{0,3}|blocks forever|never starts?)\b",
-            r"\b(?:gets?|got|is|are|was) stuck\b|\bstuck (?:at|on|in|there)\b",
+            r"\bstucks?\b",
             r"\u5361\u4f4f|\u5361\u6b7b",
         ),
-        unless=r"\b(?:not|no longer|doesn't|does not|without) (?:hang|stuck|freez|get)|\bfrozen (?:graph|layer|model)",
+        unless=r"\b(?:not|no longer|doesn't|does not|without) (?:hang|stuck|freez|get)|\bfrozen (?:graph|layer|model)"
+        r"|\bi(?: am|.m| was| got)? stuck|\bstuck with\b",
     ),
     Sentence(
         "said-distributed",
@@ -341,7 +321,7 @@ SENTENCES: tuple[Sentence, ...] = (
                 *("allreduce", "all-reduce", "all_reduce", "nccl", "grpc://"),
             ),
         ),
-        (r"multi[- ]?(?:worker|node)|\btf_config\b|\bhorovod|\ball[-_]?reduce|\bnccl|grpc://",),
+        (r"multi[- ]?(?:worker|node)|\btf_config\b|\bhorovod|\ball[-_]?reduce|(?<!nvidia-)\bnccl|grpc://",),
     ),
 )
 

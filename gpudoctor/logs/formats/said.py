@@ -57,6 +57,7 @@ _SLOWER = (
     "|gpu.{0,6}\u6bd4.{0,6}cpu.{0,8}\u6162|cpu.{0,4}\u6bd4.{0,4}gpu.{0,6}\u5feb|gpu.{0,4}(?:\u4e0d\u5982"
     "|\u8fd8\u6ca1).{0,4}cpu"
     "|gpu(?:\u548c|\u4e0e).{0,4}cpu.{0,16}(?:\u5dee\u4e0d\u591a|\u76f8\u5dee\u4e0d|\u4e00\u6837)"
+    "|cpu.{0,10}(?:\u5927\u5dee\u306a|\u5909\u308f\u3089\u306a\u3044|\u5dee\u304c\u306a\u3044)"
     "|gpu\u3088\u308a.{0,4}cpu.{0,8}\u901f|gpu\ubcf4\ub2e4.{0,4}cpu.{0,8}(?:\ube60\ub974|\ube68\ub77c)"
 )
 _NOT = r"\b(?:not|no|never|isn't|than before)\b[^.\r\n]{0,20}(?:slower|longer)|should (?:not )?be|if (?:the|your) "
@@ -67,6 +68,11 @@ _MORE_GPUS = (
     r"(?:speed|time)|more time|doesn.t (?:speed|scale))"
     r"|(?:slow(?:er|s)?|no speed-?up)\b[^.\r\n]{0,60}?\b(?:multiple|multi|"
     r"two|both|more|[2-9])[ -]gpus?\b"
+)
+_SEVERAL = (" gpus", "mirroredstrategy", "multi_gpu_model", "multi-gpu")
+_NO_GAIN = (
+    _MORE_GPUS + r"|(?:\bnot\b|n't\b|\bno\b)[^.\r\n]{0,24}\b(?:decrease|reduction|speed-?up|improvement|gain)\b"
+    r"[^.\r\n]{0,24}\b(?:time|speed|performance)"
 )
 _FEW_AND_MANY = (
     r"\b(?:one|1|single|a single)[ -]gpu\b[^\d\r\n]{0,40}(?P<one>\d{1,6}(?:\.\d{1,3})?) ?" + _UNIT.format("few")
@@ -134,6 +140,11 @@ _COMPARING = (
     "lower",
     "\u6162",
     "\u5feb",
+    "\u901f",
+    "\u5dee",
+    "\u5909\u308f\u3089",
+    "decrease",
+    "reduction",
 )
 _TIMES = (" s", *(f"{digit}s" for digit in range(10)), "sec", "min", "hour", "0h", "ms ")
 _MEMORY_WORDS = (" all ", "whole", "entire", "100%", "100 %", " of ")
@@ -236,13 +247,15 @@ class Reader:
 
     def _compared(self, text: str, low: str) -> Iterator[str]:
         """Take sentences that compare devices, or numbers of them."""
+        several = False  # whether a sentence before told of several GPUs
         for start, end in sentences_of(low):
             sentence = low[start:end]
-            ways = {"said-gpu-slower": _SLOWER, "said-more-gpus-slower": _MORE_GPUS}
+            ways = {"said-gpu-slower": _SLOWER, "said-more-gpus-slower": _NO_GAIN if several else _MORE_GPUS}
             said = [message for message, way in ways.items() if compiled(way).search(sentence)]
             if said and not compiled(_NOT).search(sentence):
                 self._sentence = text[start:end] if len(text) == len(low) else text
                 yield from said
+            several = several or any(word in sentence for word in _SEVERAL)
         self._sentence = text
 
     def _program(self, text: str) -> Iterator[str]:

@@ -55,7 +55,8 @@ _SAID_LOAD = (
     r"|\u81f3)\s?\d{1,3})?\s?[%\uff05]"
     r"(?! ?(?:slow|fast|more|less|off|gain|improv|of (?:the |my |its )?(?:gpu )?(?:v?ram|mem)))"
     r"(?!\+? of (?:the |its |my )?(?:\w{1,12} )?time (?:at|idle|doing|waiting|it is|on ))"
-    r"|(?P<before>\d{1,3})(?:\.\d{1,2})?\s?% (?:of (?:the|my|its) )?(?:gpu|graphical processor|graphics card)\b(?![- ]?"
+    r"|(?P<before>\d{1,3})(?:\.\d{1,2})?\s?% (?:of (?:\w{3,12} of )?(?:(?:the|my|its) )?)?(?:gpu|graphical processor"
+    r"|graphics card)\b(?![- ]?"
     r"(?:v?ram|mem)))"
 )
 _GPUS = r"(?i:number of (?:devices|replicas)|num_gpus|replicas in sync)\s?[:=] ?(\d{1,3})"

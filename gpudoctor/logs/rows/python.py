@@ -375,6 +375,17 @@ ROWS = (
         example="RuntimeError: Collective ops must be configured at program startup",
     ),
     Message(
+        "worker-awaited",
+        _K.HARMLESS,
+        ("CreateSession still waiting for response from worker: ",),
+        r"still waiting for response from worker: (?P<task>[/\w:]{1,80})",
+        "A worker of a cluster has not answered yet; at a start that is so for some seconds.",
+        "master.cc",
+        "<2.6",
+        example="I tensorflow/core/distributed_runtime/master.cc:209] CreateSession still waiting for response from "
+        "worker: /job:worker/replica:0/task:3",
+    ),
+    Message(
         "grpc-server-started",
         _K.HARMLESS,
         ("Started server with target: grpc://",),

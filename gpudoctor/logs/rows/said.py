@@ -122,6 +122,13 @@ SENTENCES = tuple(
             "my graphics card is quite old",
         ),
         (
+            "said-16-bits",
+            _K.HARMLESS,
+            "Somebody says that the model computes with 16 bits.",
+            "a person",
+            "I turned on fp16",
+        ),
+        (
             "said-nan",
             _K.USAGE,
             "Somebody says that the loss, or what the model gives, is not a number.",

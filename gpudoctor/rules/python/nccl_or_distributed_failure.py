@@ -89,7 +89,7 @@ def nccl_or_distributed_failure(self: Rule, facts: Facts) -> Iterator[Draft]:
 def _hangs(facts: Facts) -> tuple[LogEvent, ...]:
     """Return the words in which somebody says that a training with several workers hangs."""
     hangs = events(facts, "said-hangs")
-    several = events(facts, "said-distributed", "grpc-server-started", "horovod-versions")
+    several = events(facts, "worker-awaited", "said-distributed", "grpc-server-started", "horovod-versions")
     return (*hangs[:1], *several[:1]) if hangs and several else ()
 
 

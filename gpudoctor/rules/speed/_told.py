@@ -118,7 +118,7 @@ def _explained(facts: Facts) -> bool:
     if said(facts, *REASONS_SAID):
         return True
     lonely = events(facts, "predict-in-loop", "said-gpu-slower", "said-larger-batch")
-    data = events(facts, *AUGMENTING, *GENERATING, "slow-storage")
+    data = events(facts, *AUGMENTING, *GENERATING, "slow-storage", "said-reading-slow")
     return bool(events(facts, "recurrent-layer") or runs_eagerly(facts) or (lonely and not data))
 
 

@@ -15,6 +15,8 @@ KEEP_32 = Remedy(
     "mixed_bfloat16 needs no scaling."
 )
 
+MIXED = ("mixed-precision", "mixed-precision-slow-gpu", "said-16-bits")
+
 
 @rule(
     Severity.WARNING,
@@ -28,7 +30,7 @@ def mixed_precision_nan(self: Rule, facts: Facts) -> Iterator[Draft]:
     How to fix: float32 for the last layer and the loss, loss scaling, or bfloat16. If it is NaN in float32 as well, the
     learning rate or the data are at fault.
     """
-    lost, mixed = events(facts, "loss-nan", "said-nan"), events(facts, "mixed-precision", "mixed-precision-slow-gpu")
+    lost, mixed = events(facts, "loss-nan", "said-nan"), events(facts, *MIXED)
     if not lost and not mixed:
         facts.tensorflow.events.require()
     if lost and mixed:

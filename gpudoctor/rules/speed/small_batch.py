@@ -49,7 +49,7 @@ DOUBLE = Remedy(
     "free."
 )
 # What tells that the input is slow explains an idle GPU better.
-DATA = (*AUGMENTING, *GENERATING, "slow-storage", "said-reading-slow")
+DATA = (*AUGMENTING, "slow-storage", "said-reading-slow")
 TINY = 8
 IDLE_PERCENT = 50
 SHORT_STEP_SECONDS = 0.05
@@ -62,7 +62,9 @@ def _in_text(self: Rule, facts: Facts) -> Iterator[Draft]:
     if isinstance(training.limit, Known):
         return
     words = said(facts, "said-larger-batch") if batch is None or batch < LARGE else ()
-    if words and complains(facts) and not events(facts, *DATA):
+    # An idle GPU that a generator feeds waits for data, whatever the batch.
+    fed = events(facts, "said-gpu-idle") or load is not None
+    if words and complains(facts) and not events(facts, *DATA, *(GENERATING if fed else ())):
         yield self.finding(
             (*seen(words), "training.batch_size", "training.gpu_utilization_percent"),
             variant="said",

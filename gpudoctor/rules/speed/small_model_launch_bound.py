@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpudoctor.facts.model import Facts, Known
+from gpudoctor.facts.model import Facts, Known, LogEvent
 from gpudoctor.findings import Capability, Confidence, Remedy, Severity
 from gpudoctor.rules.python._state import events, seen
 from gpudoctor.rules.registry import Draft, Rule, rule
-from gpudoctor.rules.speed._told import MEASURE, REASONS_SAID, said
+from gpudoctor.rules.speed._told import MEASURE, REASONS_SAID, complains, said
 from gpudoctor.rules.speed._training import LAUNCH_BOUND, limit
 from gpudoctor.rules.speed.small_batch import LARGE
 
@@ -74,6 +74,12 @@ def _idle(facts: Facts) -> bool:
     return load is not None and load < IDLE_PERCENT
 
 
+def _recurrent(facts: Facts) -> tuple[LogEvent, ...]:
+    """Return what shows a recurrent layer that leaves a GPU idle, or is slow without cuDNN's kernel."""
+    plain = events(facts, "recurrent-without-cudnn")
+    return (events(facts, "recurrent-layer") if _idle(facts) else ()) or (plain if complains(facts) else ())
+
+
 def _in_text(self: Rule, facts: Facts) -> Iterator[Draft]:
     """Find it in runs that a text compares, in a profile, or in a tiny model that is run step by step."""
     training = facts.training
@@ -95,7 +101,7 @@ def _in_text(self: Rule, facts: Facts) -> Iterator[Draft]:
             gpu=round(gpu, 4),
             cpu=round(cpu, 4),
         )
-    elif (recurrent := events(facts, "recurrent-layer")) and _idle(facts):
+    elif recurrent := _recurrent(facts):
         yield self.finding(
             (*seen(recurrent[:1]), "training.gpu_utilization_percent", "training.batch_size"),
             variant="recurrent",
