@@ -168,3 +168,9 @@ def test_values_of_one_fact_are_bounded() -> None:
 )
 def test_addresses(text: str, plain: str) -> None:
     assert plain_address(text) == plain
+
+
+def test_versions_of_newest_drivers_are_told_by_other_words() -> None:
+    text = b"==============NVSMI LOG==============\nKMD Version    : 610.43.02\nCUDA UMD Version   : 13.3\n"
+    driver = facts_of_texts([Part("log.txt", [text])]).driver
+    assert (driver.version.get(), driver.cuda_version.get()) == ("610.43.02", "13.3")

@@ -28,6 +28,13 @@ _REPAIRS = {
     ("retired pages", "pending page blacklist"): "pages_pending",
     ("retired pages", "pending"): "pages_pending",
 }
+# From driver 610 on the parts of the driver are told apart: in the kernel, and for users' programs.
+_VERSIONS = {
+    "driver version": "driver.version",
+    "kmd version": "driver.version",
+    "cuda version": "driver.cuda_version",
+    "cuda umd version": "driver.cuda_version",
+}
 _YES = {"enabled": True, "disabled": False}
 
 
@@ -69,8 +76,8 @@ class Reader:
                 self._volatile = self._section == "volatile" or (self._volatile and self._section in _VOLATILE)
             return
         key, value = match[2].strip().casefold(), (match[3] or "").strip()
-        if key in ("driver version", "cuda version") and compiled(r"\d{1,3}\.[\d.]{1,10}\Z").match(value):
-            seen.note("driver.version" if key.startswith("driver") else "driver.cuda_version", value, at)
+        if key in _VERSIONS and compiled(r"\d{1,3}\.[\d.]{1,10}\Z").match(value):
+            seen.note(_VERSIONS[key], value, at)
             if not seen.command.startswith("sudo "):  # what root may do says nothing of this user
                 seen.note("driver.nvml", ApiAnswer(outcome=Api.OK), at)
         elif self._gpu is not None:
