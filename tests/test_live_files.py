@@ -89,6 +89,7 @@ class Machine:
     environ: Mapping[str, str] = field(default_factory=dict)
     driver: Mapping[str, object] = field(default_factory=dict)
     closed: bool = False
+    mode: int = 0o666
     commands: tuple[str, ...] = ()
     cuda_build: bool = True
 
@@ -142,8 +143,8 @@ MACHINES = (
             "this docker container was given the device files of the GPU without the driver's libraries"),
     Machine("without compute", ubuntu(**DOCKER, **NODES), ("no-gpu-in-container",),
             "this docker container was given the GPU for utility only: NVIDIA_DRIVER_CAPABILITIES does not name "
-            "compute, "
-            "so libcuda is left out", nvml=OK, environ={"NVIDIA_DRIVER_CAPABILITIES": "utility"}),
+            "compute, so libcuda and the driver's PTX compiler are left out",
+            nvml=OK, environ={"NVIDIA_DRIVER_CAPABILITIES": "utility"}),
     Machine("without the device file of nvidia_uvm",
             ubuntu(**DOCKER, **{"dev/nvidia0": "", "dev/nvidiactl": ""}), ("no-gpu-in-container",),
             "this docker container was given the GPU without /dev/nvidia-uvm, which CUDA needs",
@@ -159,6 +160,11 @@ MACHINES = (
             ("permission-denied-device",),
             "the control group of this process keeps it from /dev/nvidia-uvm, /dev/nvidia0, /dev/nvidiactl, though the "
             "modes of the files let everybody in", nvml=failed(999), cuda=failed(100), closed=True),
+    Machine("closed by their mode", ubuntu(module=MODULE, **NODES, **{"proc/modules": LOADED}),
+            ("permission-denied-device",),
+            "this user may not open /dev/nvidia-uvm, /dev/nvidia0, /dev/nvidiactl: CUDA works for root only",
+            nvml=failed(999), cuda=failed(304), closed=True, mode=0o660,
+            commands=("ls -l /dev/nvidia*", 'sudo usermod -aG "$(stat -c %G /dev/nvidiactl)" "$USER"')),
     Machine("a job of Slurm without a GPU", ubuntu(module=MODULE, **NODES, **{"proc/modules": LOADED}),
             ("gpu-hidden-by-env",), "this job of Slurm was given no GPU, on a node that has some: none was asked for",
             nvml=OK, cuda=failed(100), closed=True, environ={"SLURM_JOB_ID": "77"},
@@ -210,7 +216,7 @@ def facts_from(made: Machine, root: Path) -> Facts:
     (root / "sys/bus/pci/devices").mkdir(parents=True, exist_ok=True)
     (root / "dev").mkdir(exist_ok=True)
     for node in (root / "dev").iterdir():
-        node.chmod(0o666)
+        node.chmod(made.mode)
     if made.on_bus is not None:
         gpu_on_the_bus(made.on_bus)(root)
     host = Host(root, made.environ)

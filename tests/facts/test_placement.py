@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
+import psutil
 import pytest
 
 from gpudoctor.facts.host import Host
@@ -83,3 +85,21 @@ def test_one_node_is_no_choice(tmp_path: Path) -> None:
     write(tmp_path / "sys/devices/system/node/node0/cpulist", "0-15\n")
     assert placement.cpu_nodes(Host(tmp_path, {})) == Absent("/sys/devices/system/node")
     assert isinstance(placement.cpu_nodes(Host(tmp_path / "none", {})), Unknown)
+
+
+@pytest.mark.parametrize(
+    ("battery", "expected"),
+    [
+        (SimpleNamespace(power_plugged=True), Known("mains", "psutil")),
+        (SimpleNamespace(power_plugged=False), Known("battery", "psutil")),
+        (SimpleNamespace(power_plugged=None), None),
+        (None, Absent("psutil")),
+    ],
+)
+def test_other_systems_tell_it_through_psutil(
+    monkeypatch: pytest.MonkeyPatch, battery: object, expected: object
+) -> None:
+    monkeypatch.setattr(sys, "platform", "win32")
+    monkeypatch.setattr(psutil, "sensors_battery", lambda: battery, raising=False)
+    fact = placement.power_source(Host(environ={}))
+    assert fact == expected or (expected is None and isinstance(fact, Unknown))

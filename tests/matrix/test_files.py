@@ -39,6 +39,14 @@ FILES = {
     f"{SCAN}/vendor": "0x10de\n",
     f"{SCAN}/class": "0x030000\n",
     f"{SCAN}/device": "0x2684\n",
+    f"{SCAN}/numa_node": "0\n",
+    "sys/devices/system/node/node0/cpulist": "0-15\n",
+    "sys/devices/system/node/node1/cpulist": "16-31\n",
+    "sys/class/power_supply/AC/type": "Mains\n",
+    "sys/class/power_supply/AC/online": "1\n",
+    "sys/class/power_supply/BAT0/type": "Battery\n",
+    "sys/class/power_supply/BAT0/status": "Full\n",
+    "proc/self/mountinfo": "22 1 259:2 / / rw,relatime shared:1 - ext4 /dev/nvme0n1p2 rw\n",
     "sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c": "\x06\0\0\0\0",
     "dev/nvidia0": "",
     "dev/nvidiactl": "",
@@ -156,7 +164,8 @@ def root(tmp_path: Path) -> Iterator[Path]:
 
 
 PATHS = (
-    *("/" + name for name in FILES if name.startswith(("etc", "proc", "sys/fs", "sys/module", "lib", SCAN, "sys/fi"))),
+    *("/" + name for name in FILES if name.startswith(("etc", "proc", "sys/", "lib"))),
+    *("/sys/class/power_supply", "/sys/devices/system/node"),
     *("/dev", "/dev/nvidia0", "/dev/shm", "/sys/bus/pci/devices", "/sys/firmware/efi", "/usr/lib/x86_64-linux-gnu"),  # noqa: S108 (below the root folder)
 )
 

@@ -23,7 +23,8 @@ from gpudoctor.rules.registry import Draft, Rule, rule
         "host": "the container cannot be given a GPU: the container tool does not reach the host's driver ({detail})",
         "cluster": "the pod gets no GPU: no node has a free one, or the NVIDIA device plugin does not run",
         "capabilities": "this {container} container was given the GPU for {granted} only: "
-        "NVIDIA_DRIVER_CAPABILITIES does not name compute, so libcuda is left out",
+        "NVIDIA_DRIVER_CAPABILITIES does not name compute, so libcuda and the driver's PTX compiler "
+        "are left out",
         "switched-off": "this {container} container was given no GPU: NVIDIA_VISIBLE_DEVICES={value}",
         "devices-only": "this {container} container was given the device files of the GPU without the driver's "
         "libraries",
