@@ -22,6 +22,7 @@ from tests.facts.test_libraries import cache_file, needs_compiler
 SITE = "/env/lib/python3.11/site-packages"
 NAME = "libstdc++.so.6"
 SYSTEM = f"/usr/lib/x86_64-linux-gnu/{NAME}"
+IDENT = b"\x7fELF\x02\x01\x01" + bytes(9)
 OLD, NEW = ("GLIBCXX_3.4.25", "CXXABI_1.3.11"), ("GLIBCXX_3.4.33", "CXXABI_1.3.15")
 
 
@@ -60,8 +61,7 @@ def library(
     tags += [(0x6FFFFFFC, places["verdef"]), (0x6FFFFFFD, len(defines))] if defines else []
     tags += [(0x6FFFFFFE, places["verneed"]), (0x6FFFFFFF, 1)] if wanted else []
     dynamic = b"".join(struct.pack("<QQ", *tag) for tag in [*tags, (0, 0)])
-    header = b"\x7fELF\x02\x01\x01" + bytes(9)
-    header += struct.pack("<HHIQQQIHHHHHH", 3, 62, 1, 0, 64, 0, 0, 64, 56, 2, 0, 0, 0)
+    header = IDENT + struct.pack("<HHIQQQIHHHHHH", 3, 62, 1, 0, 64, 0, 0, 64, 56, 2, 0, 0, 0)
     size = at + len(dynamic)
     load = struct.pack("<IIQQQQQQ", 1, 5, 0, base, base, size, size, 4096)
     table = struct.pack("<IIQQQQQQ", 2, 4, at, base + at, base + at, len(dynamic), len(dynamic), 8)
