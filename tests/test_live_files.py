@@ -158,8 +158,9 @@ MACHINES = (
             "was given no GPU, or has lost it", nvml=failed(4), cuda=failed(100), closed=True),
     Machine("closed outside a container", ubuntu(module=MODULE, **NODES, **{"proc/modules": LOADED}),
             ("permission-denied-device",),
-            "the control group of this process keeps it from /dev/nvidia-uvm, /dev/nvidia0, /dev/nvidiactl, though the "
-            "modes of the files let everybody in", nvml=failed(999), cuda=failed(100), closed=True),
+            "a control group or a security module keeps this process from /dev/nvidia-uvm, /dev/nvidia0, "
+            "/dev/nvidiactl, though the modes of the files let everybody in",
+            nvml=failed(999), cuda=failed(100), closed=True),
     Machine("closed by their mode", ubuntu(module=MODULE, **NODES, **{"proc/modules": LOADED}),
             ("permission-denied-device",),
             "this user may not open /dev/nvidia-uvm, /dev/nvidia0, /dev/nvidiactl: CUDA works for root only",

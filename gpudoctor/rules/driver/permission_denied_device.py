@@ -39,8 +39,8 @@ ASK = Remedy(
     message="this user may not open {nodes}: CUDA works for root only",
     variants={
         "text": "this user may not open the device files of the GPU (/dev/nvidia*)",
-        "group": "the control group of this process keeps it from {nodes}, though the modes of the files let "
-        "everybody in",
+        "group": "a control group or a security module keeps this process from {nodes}, though the modes of the files "
+        "let everybody in",
         "group-only": "the device files of the GPU are open to the group {owners} only, and CUDA finds no device",
     },
 )
@@ -75,7 +75,7 @@ def permission_denied_device(self: Rule, facts: Facts) -> Iterator[Draft]:
         # In a container no-gpu-in-container says so, in a job without a GPU gpu-hidden-by-env.
         if not isinstance(facts.host.container, Known) and not slurm_job_without_gpu(facts):
             yield self.finding(
-                ("driver.device_nodes", "driver.cuda_init", "python.environment[SLURM_JOB_ID]"),
+                ("driver.device_nodes", "driver.cuda_init"),
                 variant="group",
                 remedies=(ASK,),
                 nodes=", ".join(node.path for node in closed),

@@ -19,8 +19,8 @@ PROVIDERS = ("tensorboard", "tb-nightly")
     Severity.ERROR,
     message="{function} needs TensorBoard, which is not installed: TensorFlow no longer brings it",
     variants={
-        "beside": "{beside} is installed without TensorBoard, which TensorFlow {version} no longer brings: its callback "
-        "fails at its first summary",
+        "beside": "{beside} is installed without TensorBoard, which TensorFlow {version} no longer brings: its "
+        "callback fails at its first summary",
     },
 )
 def tensorboard_missing_for_callback(self: Rule, facts: Facts) -> Iterator[Draft]:
