@@ -197,6 +197,7 @@ class Run:
 
         def start(log: Path, gpu_uuid: str | None) -> Worker:
             environ = worker_environment(self._host.environ, cores=cores, gpu_uuid=gpu_uuid)
+            environ["TMPDIR"] = str(folder)  # what TensorFlow writes there, it leaves there when it is killed
             if hook is not None:
                 return hook(log, environ, self._python)
             return Worker([self._python, "-u", *arguments], folder=folder, log=log, environ=environ)

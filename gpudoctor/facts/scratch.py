@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import subprocess
-import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 SHELL = "/bin/sh"
+USUAL = "/tmp"  # noqa: S108 (a folder of our own is made in it)
 # Killed children may still be writing when the sweeping begins: it is tried again until nothing is left.
 SWEEP = (
     'read -r _; n=0; while [ -e "$1" ] && [ $n -lt 50 ]; do rm -rf -- "$1"; n=$((n+1)); [ -e "$1" ] && sleep 0.1; done'
@@ -25,14 +24,24 @@ LEAVE_SECONDS = 10.0
 @contextlib.contextmanager
 def scratch_folder(prefix: str = "gpudoctor-", parent: Path | None = None) -> Iterator[Path]:
     """Make a folder and remove it at the end. parent: the system's folder for such things if None. Raises OSError."""
+    import shutil  # here, as below: a quick check makes no folder, and need not load them
+
     name = f"{prefix}{os.urandom(8).hex()}"  # known before the folder is there: no moment is without a sweeper
-    folder = (Path(tempfile.gettempdir()) if parent is None else parent).absolute() / name
+    folder = (Path(temporary_folder(os.environ)) if parent is None else parent).absolute() / name
     with _swept(folder):
         folder.mkdir(mode=0o700)
         try:
             yield folder
         finally:
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def temporary_folder(environ: Mapping[str, str]) -> str:
+    """Return the system's folder for what is temporary; tempfile would write into it to try it."""
+    import tempfile
+
+    named = next((environ[name] for name in ("TMPDIR", "TEMP", "TMP") if environ.get(name)), "")
+    return named or (USUAL if os.path.isdir(USUAL) else tempfile.gettempdir())
 
 
 @contextlib.contextmanager

@@ -322,3 +322,24 @@ def test_join_version(files: Known[str] | Absent | Unknown) -> None:
     ran = TensorFlowFacts(version=Known("2.21.0", "import tensorflow"))
     assert join(TensorFlowFacts(version=files), ran).version.require() == "2.21.0"
     assert join(TensorFlowFacts(version=files), TensorFlowFacts()).version == files
+
+
+LEAVES = "import os, tempfile; open(tempfile.mkstemp()[1], 'w').write(tempfile.gettempdir()); "
+
+
+@pytest.mark.parametrize("end", ["os._exit(0)", "os.kill(os.getpid(), 9)", "raise ImportError('no')"])
+def test_what_tensorflow_writes_goes_with_it(tmp_path: Path, end: str) -> None:
+    environment = make_environment(tmp_path)
+    write(environment.site / "tensorflow" / "__init__.py", LEAVES + end + "\n")
+    place = tmp_path / "temporary"
+    place.mkdir()
+    run_tensorflow(environment.host(TMPDIR=str(place)), environment.target, TIMEOUT)
+    assert list(place.iterdir()) == []
+
+
+def test_a_temporary_folder_that_cannot_be_used_is_left_to_tensorflow(tmp_path: Path) -> None:
+    environment = make_environment(tmp_path)
+    told = "import os; raise ImportError(os.environ['TMPDIR'])\n"
+    write(environment.site / "tensorflow" / "__init__.py", told)
+    facts = run_tensorflow(environment.host(TMPDIR="/nowhere at all"), environment.target, TIMEOUT)
+    assert "/nowhere at all" in facts.run.require().detail

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import structs
@@ -20,8 +22,11 @@ from gpudoctor.facts.model import (
 )
 from gpudoctor.facts.probes.answers import Answer
 from gpudoctor.facts.probes.driver_answers import program
+from gpudoctor.facts.scratch import scratch_folder, temporary_folder
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
     from gpudoctor.facts.host import ChildRun, Host
     from gpudoctor.facts.probes.target import Target
 
@@ -56,7 +61,10 @@ def run_tensorflow(host: Host, target: Target, timeout: float = TIMEOUT_SECONDS)
         )
     from gpudoctor.logs.reader import read_text  # here: `check --quick` does not need it
 
-    run = host.run_child(program("probe_tensorflow"), {}, timeout=timeout, python=target.path, flags=FLAGS)
+    with _scratch(host) as environ:
+        run = host.run_child(
+            program("probe_tensorflow"), {}, timeout=timeout, python=target.path, flags=FLAGS, environ=environ
+        )
     answer = Answer(run.result or {})
     ended = _ended(run, answer, target)
     reason = f"TensorFlow did not come to that: {_how(ended)}"
@@ -70,6 +78,20 @@ def run_tensorflow(host: Host, target: Target, timeout: float = TIMEOUT_SECONDS)
         events=Known(events, LOG_NAME),
         log_tail=Known(run.log, LOG_NAME),
     )
+
+
+@contextlib.contextmanager
+def _scratch(host: Host) -> Iterator[Mapping[str, str]]:
+    """Give the environment with a temporary folder of its own: what TensorFlow writes and leaves goes with it."""
+    if not host.is_real:
+        yield host.environ
+        return
+    place = temporary_folder(host.environ)
+    with contextlib.ExitStack() as stack:
+        environ = host.environ
+        with contextlib.suppress(OSError):  # the user's folder cannot be written to: TensorFlow shall meet it, too
+            environ = {**environ, "TMPDIR": str(stack.enter_context(scratch_folder(parent=Path(place))))}
+        yield environ
 
 
 def join(files: TensorFlowFacts, started: TensorFlowFacts) -> TensorFlowFacts:
