@@ -63,6 +63,7 @@ ON_BATTERY = "the machine runs on its battery, which holds down the clocks of NV
 NO_CUDA = {"fail.cuInit": 100}
 THROTTLE, EXCLUSIVE = "thermal-or-power-throttle", "gpu-exclusive-or-mig"
 SPLIT = {"mig_uuids": "MIG-a,,MIG-b", "mig_ids": "7,,9", "mig_most": 7}
+LINK = {"utilization": 80, "throttle": 0, "pcie_gen": 4, "pcie_width": 4}
 ROOM = {"bar1_total": 1 << 38, "bar1_used": 1 << 20}
 
 CASES = (
@@ -160,6 +161,15 @@ CASES = (
          change={"power_source": Absent("test")}),
     Case("a laptop", "persistence-mode-off", (but(H200, persistence=0, display_active=0),), PASS,
          change={"power_source": Known("mains", "test")}),
+    Case("a link of a quarter, at work", "pcie-link-reduced", (but(RTX_4090, **LINK),), FAIL,
+         "NVIDIA GeForce RTX 4090 works over a reduced PCIe link: generation 4 with 4 lanes, of generation 4 with 16",
+         "warning"),
+    Case("a little less work", "pcie-link-reduced", (but(RTX_4090, **{**LINK, "utilization": 79}),), PASS),
+    Case("a link of a half", "pcie-link-reduced", (but(RTX_4090, **{**LINK, "pcie_width": 8}),), PASS),
+    Case("two generations less", "pcie-link-reduced",
+         (but(RTX_4090, **{**LINK, "pcie_width": 16, "pcie_gen": 2}),), FAIL,
+         "NVIDIA GeForce RTX 4090 works over a reduced PCIe link: generation 2 with 16 lanes, of generation 4 with 16"),
+    Case("the driver calls it idle", "pcie-link-reduced", (but(RTX_4090, **{**LINK, "throttle": 0x1}),), PASS),
     Case("the fabric manager does not run", "driver-not-loaded", (but(H200, fabric=1),), FAIL,
          "the driver is not ready: on a machine with NVSwitch the fabric manager does not run, or is of another "
          "version than the driver", "error", driver={"fail.cuInit": 802}),

@@ -189,6 +189,23 @@ def old_gpu_package(site: Path, folder: Path) -> dict[str, str]:
     return {}
 
 
+def cluster_without_this_task(site: Path, folder: Path) -> dict[str, str]:
+    healthy(site, folder)
+    return {"TF_CONFIG": '{"cluster": {"worker": ["a:1", "b:1"]}, "task": {"type": "worker", "index": 2}}'}
+
+
+def cluster(site: Path, folder: Path) -> dict[str, str]:
+    healthy(site, folder)
+    return {"TF_CONFIG": '{"cluster": {"worker": ["a:1", "b:1"]}, "task": {"type": "worker", "index": 1}}'}
+
+
+def plugin_without_tensorboard(site: Path, folder: Path) -> dict[str, str]:
+    healthy(site, folder)
+    shutil.rmtree(site / "tensorboard-2.20.0.dist-info")
+    add_distribution(site, "tensorboard-data-server", "0.7.2")
+    return {}
+
+
 @pytest.mark.parametrize(
     ("ill", "roots"),
     [
@@ -219,6 +236,9 @@ def old_gpu_package(site: Path, folder: Path) -> dict[str, str]:
         (dead_gpu_package, ["tensorflow-gpu-package-removed"]),
         (gpu_package_beside_the_right_one, []),
         (old_gpu_package, []),
+        (cluster_without_this_task, ["nccl-or-distributed-failure"]),
+        (cluster, []),
+        (plugin_without_tensorboard, []),
     ],
 )
 def test_root_causes(tmp_path: Path, ill: Callable[[Path, Path], dict[str, str]], roots: list[str]) -> None:
@@ -230,3 +250,12 @@ def test_root_causes(tmp_path: Path, ill: Callable[[Path, Path], dict[str, str]]
         assert item.remedies
         commands = [command for remedy in item.remedies for command in remedy.commands if "pip install" in command]
         assert all(environment.python in command for command in commands)
+
+
+def test_what_is_left_of_tensorboard_is_worth_a_note(tmp_path: Path) -> None:
+    environment = make_environment(tmp_path)
+    report = report_of(environment, plugin_without_tensorboard(environment.site, tmp_path))
+    (note,) = [item for item in report.findings if item.rule == "tensorboard-missing-for-callback"]
+    assert note.severity is Severity.NOTE
+    assert note.message.startswith("tensorboard-data-server 0.7.2 is installed without TensorBoard")
+    assert f"{environment.python} -m pip install tensorboard" in note.remedies[0].commands

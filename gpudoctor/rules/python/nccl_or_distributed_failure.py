@@ -29,6 +29,12 @@ REACH = Remedy(
     "of the host list, with firewalls and network cards in mind (NCCL_SOCKET_IFNAME chooses one).",
     applicability=Applicability.MANUAL,
 )
+CONFIGURE = Remedy(
+    summary="Write it for each host as JSON with the same cluster and the host's own task, or leave the variable out to "
+    "train on this host alone.",
+    commands=('echo "$TF_CONFIG" | python3 -m json.tool', "unset TF_CONFIG"),
+    applicability=Applicability.MANUAL,
+)
 RESTART = Remedy(
     summary="Look into the log of the worker that is gone: its own error comes first. Then start all workers again, "
     "from a checkpoint.",
@@ -98,7 +104,13 @@ def _config(self: Rule, facts: Facts) -> Iterator[Draft]:
     config = facts.python.environment.require().get(VARIABLE)
     why = _fault(config) if config and len(config) < LONGEST else None
     if why is not None:
-        yield self.finding((f"python.environment[{VARIABLE}]",), variant="config", severity=Severity.WARNING, why=why)
+        yield self.finding(
+            (f"python.environment[{VARIABLE}]",),
+            variant="config",
+            severity=Severity.WARNING,
+            remedies=(CONFIGURE,),
+            why=why,
+        )
 
 
 def _fault(config: str) -> str | None:
