@@ -30,7 +30,7 @@ REACH = Remedy(
     applicability=Applicability.MANUAL,
 )
 CONFIGURE = Remedy(
-    summary="Write it for each host as JSON with the same cluster and the host's own task, or leave the variable out to "
+    summary="Write it for each host as JSON with the same cluster and the host's own task, or leave it out to "
     "train on this host alone.",
     commands=('echo "$TF_CONFIG" | python3 -m json.tool', "unset TF_CONFIG"),
     applicability=Applicability.MANUAL,
