@@ -16,6 +16,7 @@ import os
 import subprocess
 
 # conda calls it by the first name, mamba 2 and micromamba by the second.
+MOST_BYTES = 4 << 20
 KEYS = ("virtual_pkgs", "virtual packages")
 
 
@@ -28,18 +29,17 @@ def text(item: object) -> str | None:
 
 def ask(program: str) -> dict[str, object]:
     """Run the program and return the answer."""
-    done = subprocess.run(
-        [program, "info", "--json"],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        check=False,
-    )
-    if done.returncode != 0:
-        return {"error": f"ended with exit status {done.returncode}"}
+    nothing, pipe = subprocess.DEVNULL, subprocess.PIPE
+    with subprocess.Popen([program, "info", "--json"], stdin=nothing, stdout=pipe, stderr=nothing) as process:
+        text_told = process.stdout.read(MOST_BYTES + 1) if process.stdout else b""
+        if len(text_told) > MOST_BYTES:  # it would fill the memory before its time is over
+            process.kill()
+            return {"error": "prints without end"}
+    if process.returncode != 0:
+        return {"error": f"ended with exit status {process.returncode}"}
     try:
-        told = json.loads(done.stdout)
-    except ValueError:
+        told = json.loads(text_told)
+    except (ValueError, RecursionError):
         return {"error": "gave no readable answer"}
     listed = (
         next((told[key] for key in KEYS if isinstance(told.get(key), list)), None) if isinstance(told, dict) else None

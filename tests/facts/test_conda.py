@@ -90,6 +90,21 @@ def test_a_conda_that_hangs_is_given_up_and_ended(environment: Path, tmp_path: P
         assert wait_until_gone(int(mark.read_text()))
 
 
+@pytest.mark.parametrize(
+    ("script", "reason"),
+    [
+        ("#!/bin/sh\nexec yes\n", "prints without end"),
+        ("#!/bin/sh\nhead -c 4000 /dev/urandom\n", "gave no readable answer"),
+        ("#!/bin/sh\nhead -c 200000 /dev/zero | tr '\\0' '['\n", "gave no readable answer"),
+        ("#!/bin/sh\nhead -c 3000000 /dev/zero >&2\n", "gave no readable answer"),
+        ("#!/bin/sh\nkill -9 $$\n", "ended with exit status -9"),
+    ],
+)
+def test_a_conda_that_prints_rubbish(environment: Path, script: str, reason: str) -> None:
+    path = program(environment.parent.parent / "bin" / "conda", script=script)
+    assert ask(environment) == Unknown(f"{path} info --json {reason}")
+
+
 def test_a_conda_that_cannot_be_started(environment: Path) -> None:
     path = program(environment.parent.parent / "bin" / "conda", script="#!/nowhere/python\n")
     assert ask(environment) == Unknown(f"{path} info --json could not be started: No such file or directory")

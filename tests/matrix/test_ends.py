@@ -192,7 +192,19 @@ def test_no_socket_is_asked_for_and_nothing_is_written(
     assert "socket.__new__" in (tmp_path / "seen").read_text(), "the spy sees nothing"
 
 
-def test_an_empty_network_namespace_is_enough(stand_ins: StandIns) -> None:
+OFFLINE = (
+    ("check", "--quick", "--format", "json", "--expect", "cpu"),
+    ("processes", "--format", "json"),
+    ("plan", "--format", "json"),
+    ("snapshot", "--quick"),
+    ("explain", "-", "--format", "json"),
+    ("rules",),
+    ("tables", "show", "tensorflow", "2.16.2"),
+)
+
+
+@pytest.mark.parametrize("words", OFFLINE, ids=lambda words: words[0])
+def test_an_empty_network_namespace_is_enough(stand_ins: StandIns, words: tuple[str, ...]) -> None:
     environ = {**os.environ, **stand_ins(Profile(gpus=(RTX_4090,)))}
     apart = ["unshare", "--user", "--map-root-user", "--net"]
     try:
@@ -201,12 +213,24 @@ def test_an_empty_network_namespace_is_enough(stand_ins: StandIns) -> None:
         able = False
     if not able:
         pytest.skip("this machine gives no network namespace to a user")
-    argv = [*CHECK, "--quick", "--format", "json", "--expect", "cpu"]
+    argv = [sys.executable, "-m", "gpudoctor", *words]
     inside, outside = (
-        subprocess.run([*prefix, *argv], env=environ, capture_output=True, check=False) for prefix in (apart, [])
+        subprocess.run([*prefix, *argv], env=environ, capture_output=True, input=b"Epoch 1/3\n", check=False)
+        for prefix in (apart, [])
     )
     assert inside.returncode == outside.returncode
-    assert b'"schema": 1' in inside.stdout and b'"schema": 1' in outside.stdout
+    assert inside.stdout and b"Traceback" not in inside.stderr
+    assert (b'"schema": 1' in inside.stdout) is (b'"schema": 1' in outside.stdout)
+
+
+@pytest.mark.parametrize("words", OFFLINE, ids=lambda words: words[0])
+def test_a_current_folder_that_was_removed_is_no_obstacle(tmp_path: Path, words: tuple[str, ...]) -> None:
+    gone_folder = tmp_path / "gone"
+    gone_folder.mkdir()
+    argv = ["sh", "-c", 'rmdir "$PWD" && exec "$@"', "sh", sys.executable, "-m", "gpudoctor", *words]
+    environ = {**os.environ, "VIRTUAL_ENV": "relative"}
+    done = subprocess.run(argv, env=environ, cwd=gone_folder, capture_output=True, input=b"Epoch 1/3\n", check=False)
+    assert done.stdout and b"Traceback" not in done.stderr
 
 
 NOBODY = 65534
