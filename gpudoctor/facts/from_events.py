@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 
 from gpudoctor.facts.from_form import apply_form
-from gpudoctor.facts.from_places import NVML_CODES, apply_places, container_tool
+from gpudoctor.facts.from_places import NVML_CODES, apply_places, apply_suspend, container_tool, cudnn_driver
 from gpudoctor.facts.from_versions import api_mismatch, mismatch, reported
 from gpudoctor.facts.model import Api, ApiAnswer, Device, LibcudaKind, LogEvent
 from gpudoctor.logs.seen import Seen
@@ -60,6 +60,7 @@ def apply_events(seen: Seen) -> None:
             seen.note("host.container", CONTAINERS[event.message], at)
     apply_form(seen)
     apply_places(seen)
+    apply_suspend(seen)
     for told_values in (*seen.facts.values(), *(fact for gpu in seen.gpus for fact in gpu.facts.values())):
         told_values.sort()
     if not seen.gpus:
@@ -232,6 +233,7 @@ _HANDLERS: dict[str, Callable[[Seen, LogEvent, str], None]] = {
     "cuinit-failed": _cuinit,
     "colab-no-gpu": _none_listed,
     "cuda-not-started": _said,
+    "cudnn-old-driver": cudnn_driver,
     "cuda-driver-mismatch": _put("driver.cuda_init", _error(MISMATCH, "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH")),
     "cuda-no-device": _put("driver.cuda_init", _error(NO_DEVICE, "CUDA_ERROR_NO_DEVICE")),
     "library-not-loaded": _library,

@@ -22,6 +22,21 @@ def container_tool(seen: Seen, event: LogEvent, at: str) -> None:
         seen.note("driver.nvml", ApiAnswer(outcome=Api.ERROR, code=code, detail=said), at)
 
 
+def cudnn_driver(seen: Seen, event: LogEvent, at: str) -> None:
+    """Take the driver's version from TensorFlow's guess that it is too old."""
+    if "driver" in event.parameters and seen.value("driver.version") is None:
+        seen.note("driver.version", event.parameters["driver"], at)
+
+
+def apply_suspend(seen: Seen) -> None:
+    """Take an unknown error of CUDA's for one of its start where the machine was suspended before it."""
+    slept = any(event.message == "was-suspended" for event in seen.events)
+    failed = next((e for e in seen.events if e.parameters.get("error") == "CUDA_ERROR_UNKNOWN"), None)
+    if slept and failed is not None and seen.value("driver.cuda_init") is None:
+        answer = ApiAnswer(outcome=Api.ERROR, code=999, name="CUDA_ERROR_UNKNOWN")
+        seen.note("driver.cuda_init", answer, f"{failed.source}:{failed.line}")
+
+
 def apply_places(seen: Seen) -> None:
     """Note WSL where only words tell it, and something else shows that it was Linux which found no GPU, or no NVIDIA
     driver: the same words may stand beside what was tried on Windows.

@@ -213,6 +213,17 @@ SENTENCES: tuple[Sentence, ...] = (
         unless=r"compared to the batch|not slow|load\w{0,3} (?:the |a )?checkpoint|not logged|sorry|summary of",
     ),
     Sentence(
+        "said-other-gpu",
+        (("gpu", "device", "card"), ("index", "indices", " id", "order", "number", "wrong", "other")),
+        (
+            r"\b(?:index(?:es)?|indices|ids?|order|number(?:s|ing)?)\b[^.\r\n]{0,40}\b(?:mismatch\w{0,2}|differ\w{0,4}"
+            r"|disagree\w{0,2}|wrong|swapped|(?:not|n.t) (?:the )?(?:same|match\w{0,3}|agree\w{0,3}))\b[^.\r\n]{0,40}"
+            r"\bnvidia-smi\b",
+            r"\bnvidia-smi\b[^.\r\n]{0,60}\b(?:other|different|another) (?:gpu )?(?:index|order|number\w{0,3})",
+            r"\b(?:us|pick|tak|run)\w{1,4}\b[^.\r\n]{0,20}\bthe (?:wrong|other) (?:gpu|card)\b",
+        ),
+    ),
+    Sentence(
         "said-throttled",
         (("throttl", "overheat", "over-heat", "thermal", "cooling", " hot"),),
         (

@@ -13,6 +13,7 @@ from typing import Protocol
 
 from gpudoctor.facts.model import LogEvent
 from gpudoctor.logs.glued import lines_of
+from gpudoctor.logs.margins import without_margins
 from gpudoctor.logs.reader import read_log
 from gpudoctor.logs.seen import Seen, compiled
 from gpudoctor.logs.unwrapped import unwrapped
@@ -98,6 +99,9 @@ class TextReader:
         whole = unwrapped(bytes(head))
         self.block(whole, 1, [], last=True)
         self._events(read_log((_without_gaps(whole),), source))
+        if joined := without_margins(whole):
+            known = {event.message for event in self.seen.events}
+            self._events(event for event in read_log((joined,), source) if event.message not in known)
 
     def _events(self, events: Iterable[LogEvent]) -> None:
         """Keep events: of each message the first and the last."""

@@ -308,8 +308,16 @@ ROWS = (
             "Unable to build the NVIDIA kernel module",
             "Unable to find the kernel source tree for the currently running kernel",
             "Your kernel headers for kernel ",
+            "/var/lib/dkms/nvidia",
+            'performing the step: "Building kernel modules"',
+            "GPL-incompatible module nvidia",
+            "since the kernel headers for this kernel ",
         ),
-        r"Bad return status for module build on kernel: (?P<kernel>\S{1,60})|Unable to build the NVIDIA kernel module"
+        r"/var/lib/dkms/nvidia[\w-]{0,20}/[\d.]{3,15}/build/"
+        r"(?:[\w./-]{1,80}\.o\] Error \d|make\.log for more information)"
+        r"|performing the step: \"Building kernel modules|GPL-incompatible module nvidia"
+        r"|was skipped since the kernel headers for this kernel"
+        r"|Bad return status for module build on kernel: (?P<kernel>\S{1,60})|Unable to build the NVIDIA kernel module"
         r"|Unable to find the kernel source tree|Your kernel headers for kernel (?P<headers>\S{1,60}) cannot be found",
         "DKMS could not build the NVIDIA kernel module for this kernel.",
         "dkms",
@@ -429,6 +437,37 @@ ROWS = (
         "On a machine with NVSwitch the fabric manager does not run, or is of another version than the driver.",
         "CUDA driver",
         example="Status: system not yet initialized",
+    ),
+    Message(
+        "driver-hangs",
+        _K.HARDWARE,
+        (
+            "/nvidia-smi",
+            "nvidia-persistenced ",
+            " blocked for more than ",
+            "nvidia-smi hangs",
+            "nvidia-smi freezes",
+            "nvidia-smi is stuck",
+            "nvidia-smi gets stuck",
+            "nvidia-smi does not respond",
+            "becomes unresponsive",
+        ),
+        r"\sD[sl<NL+]{0,4} {1,6}\S{3,8} {1,6}[\d:]{4,8} (?:/\S{1,60}/)?nvidia-(?:smi|persistenced)"
+        r"|task (?:nvidia|nv_queue|irq/\d{1,4}-nvidia)[\w:./-]{0,30}:\d{1,8} blocked for more than \d"
+        r"|nvidia-smi (?:hangs|freezes|is stuck|gets stuck|does not respond)"
+        r"|(?:GPU|gpu|card)[^.,\r\n]{0,30} becomes unresponsive",
+        "A process waits for the driver, which does not answer.",
+        "ps, kernel, a person",
+        example="root  935  0.0  0.0  16488  4056 ?  D  May04  0:00 /usr/bin/nvidia-smi",
+    ),
+    Message(
+        "was-suspended",
+        _K.HARMLESS,
+        ("suspend", "hibernat", "from sleep", "after sleep", "computer to sleep"),
+        r"(?i:(?:after|from|once|when|put) [^.\r\n]{0,24}?(?:suspend|hibernat|sleep))",
+        "The machine was suspended meanwhile.",
+        "a person",
+        example="after waking it from suspend",
     ),
     Message(
         "vgpu-unlicensed",

@@ -6,6 +6,22 @@ from gpudoctor.logs.message import EventKind, Message
 
 _K = EventKind
 
+
+def _bytes(text: str) -> str:
+    """Return words of other languages as the reader sees them: one character a byte."""
+    return text.encode().decode("latin-1")
+
+
+# Chinese, Russian and Korean stand last.
+_NOT_FOUND_BEFORE = (
+    "(?:can ?not|can.t|could not|couldn.t|unable to|not) find|missing|no encuentra|n.o encontra"
+    + _bytes("|\u627e\u4e0d\u5230|\u7f3a\u5c11|\u043d\u0435 \u043d\u0430\u0439\u0434\u0435\u043d")
+)
+_NOT_FOUND_AFTER = "(?:is |was |were |could )?not (?:be )?found|is missing" + _bytes(
+    "|\u627e\u4e0d\u5230|\ucc3e\uc744 \uc218 \uc5c6"
+)
+_FILE = r"(?:cudnn64|cudart64|cublas64|cusolver64)_\d{1,3}(?:\.dll)?|lib(?:cudnn|cudart|cublas)\.so[\d.]{0,8}\d"
+
 ROWS = (
     Message(
         "library-not-opened",
@@ -118,12 +134,14 @@ ROWS = (
             "Could not locate cudnn",
             "Unable to load any of {libcudnn",
             "Cannot load symbol cudnn",
+            " in cudnn DSO",
             "Could not load symbol cudnn",
         ),
         r"Could not (?:load library|locate) (?P<library>(?:lib)?cudnn\w{0,40}\.(?:so(?:\.\d{1,3}){0,3}|dll))"
         r"(?:\. Error: (?P<missing>lib[\w.]{1,40}))?"
         r"|Unable to load any of \{(?P<any>libcudnn[\w.]{0,60})"
-        r"|(?:Cannot|Could not) load symbol (?P<symbol>cudnn\w{1,60})",
+        r"|(?:(?:Cannot|Could not) load symbol|could not find) (?P<symbol>cudnn\w{1,60})"
+        r"(?: in cudnn DSO)?",
         "A part of cuDNN, or what it needs, cannot be loaded.",
         "cuDNN's loader",
         example="Could not load library libcudnn_cnn_infer.so.8. Error: libcuda.so: cannot open shared object file",
@@ -210,6 +228,16 @@ ROWS = (
         "cudart_stub.cc",
         "<2.11",
         example="Ignore above cudart dlerror if you do not have a GPU set up on your machine.",
+    ),
+    Message(
+        "library-said-missing",
+        _K.GPU_UNUSABLE,
+        ("cudnn64_", "cudart64_", "cublas64_", "cusolver64_", "libcudnn.so", "libcudart.so", "libcublas.so"),
+        r"(?:" + _NOT_FOUND_BEFORE + r")[^.;\r\n]{0,12}?(?P<library>" + _FILE + r")"
+        r"|(?P<object>" + _FILE + r")[`'\"]? {0,2}(?:" + _NOT_FOUND_AFTER + r")",
+        "Somebody says that this library is not found.",
+        "a person",
+        example="it says that it cannot find cudnn64_8.dll",
     ),
     Message(
         "library-not-found",

@@ -87,6 +87,13 @@ SENTENCES = tuple(
             "writing the summaries is slow",
         ),
         (
+            "said-other-gpu",
+            _K.DEGRADED,
+            "Somebody says that programs number the GPUs otherwise than nvidia-smi, or take another one than meant.",
+            "a person",
+            "the device indices do not match those of nvidia-smi",
+        ),
+        (
             "said-throttled",
             _K.SLOW,
             "Somebody says that heat slows the GPU down.",

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpudoctor.facts.model import Api, Facts
-from gpudoctor.findings import Applicability, Capability, Remedy, Severity
+from gpudoctor.findings import Applicability, Capability, Confidence, Remedy, Severity
 from gpudoctor.rules.driver._state import outcome
+from gpudoctor.rules.python._state import events, seen
 from gpudoctor.rules.registry import Draft, Rule, rule
 
 LOOK = Remedy(
@@ -22,7 +23,10 @@ LOOK = Remedy(
     breaks=Capability.USER_DRIVER,
     needs=(Capability.KERNEL_DRIVER,),
     message="the NVIDIA driver does not answer: {detail}",
-    variants={"crashed": "the NVIDIA driver's library is broken: {detail}"},
+    variants={
+        "crashed": "the NVIDIA driver's library is broken: {detail}",
+        "said": "the NVIDIA driver does not answer: what asks it waits without an end",
+    },
 )
 def driver_did_not_answer(self: Rule, facts: Facts) -> Iterator[Draft]:
     """NVML or CUDA did not answer in time, or crashed when it was asked.
@@ -33,6 +37,10 @@ def driver_did_not_answer(self: Rule, facts: Facts) -> Iterator[Draft]:
     power supply or its slot.
     """
     nvml, cuda = facts.driver.nvml.get(), facts.driver.cuda_init.get()
+    told = events(facts, "driver-hangs")
+    if told and Api.OK not in (outcome(nvml), outcome(cuda)):
+        yield self.finding(seen(told), variant="said", confidence=Confidence.LIKELY, remedies=(LOOK,))
+        return
     if nvml is None and cuda is None:
         facts.driver.nvml.require()
     asked = (("NVML", "driver.nvml", nvml), ("CUDA (cuInit)", "driver.cuda_init", cuda))

@@ -53,13 +53,14 @@ def mixed_gpus(self: Rule, facts: Facts) -> Iterator[Draft]:
     environment = facts.python.environment.get() or {}
     if len(names) < 2 or environment.get(VARIABLE) == BY_PCI:  # noqa: PLR2004 (two kinds)
         return
-    ordinal = events(facts, "invalid-device")
+    ordinal, said = events(facts, "invalid-device"), events(facts, "said-other-gpu")
+    told = ordinal or said
     yield self.finding(
         (*(f"gpus[{index}].name" for index, gpu in enumerate(facts.gpus[:4]) if isinstance(gpu.name, Known)),
-         f"python.environment[{VARIABLE}]", *seen(ordinal)),
+         f"python.environment[{VARIABLE}]", *seen(told)),
         variant="ordinal" if ordinal else None,
-        severity=Severity.WARNING if ordinal else None,
-        confidence=Confidence.LIKELY if ordinal else Confidence.CERTAIN,
-        remedies=(SAME_ORDER,) if ordinal else (),
+        severity=Severity.WARNING if told else None,
+        confidence=Confidence.LIKELY if told else Confidence.CERTAIN,
+        remedies=(SAME_ORDER,) if told else (),
         names=", ".join(names),
     )  # fmt: skip

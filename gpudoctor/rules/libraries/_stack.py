@@ -20,6 +20,7 @@ NAMED = (
     "library-not-found",
     "cuda-library-not-linked",
     "windows-dll-missing",
+    "library-said-missing",
 )
 RUNTIME_WHEEL = re.compile(r"nvidia-cuda-runtime(-cu\d+)?(?![\w-])")
 CUDNN_WHEEL = re.compile(r"nvidia-cudnn-cu\d+(?![\w-])")

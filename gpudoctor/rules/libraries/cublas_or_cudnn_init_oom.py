@@ -55,7 +55,9 @@ def cublas_or_cudnn_init_oom(self: Rule, facts: Facts) -> Iterator[Draft]:
     if not told and not alone:
         facts.tensorflow.events.require()
         return
-    if events(facts, *OTHER_CAUSES):
+    # That the driver may be too old is TensorFlow's guess after each handle that failed.
+    guessed = {id(e) for e in events(facts, "cudnn-old-driver") if "driver" in e.parameters}
+    if any(id(event) not in guessed for event in events(facts, *OTHER_CAUSES)):
         return
     told = told or alone
     full = events(facts, *MEMORY) or tuple(e for e in told if "ALLOC_FAILED" in e.parameters.get("status", ""))
