@@ -194,6 +194,7 @@ def test_a_defunct_process_is_ended_by_its_parent_but_never_by_the_first(parent:
         (gpu(seen("firefox", GIB), used=GIB), 3 * GIB, "; 3.0 GiB does not fit: 2.0 GiB more is needed"),
         (changed(gpu(), memory_free_bytes=Unknown("MIG")), GIB, "; whether 1.0 GiB fits is not known"),
         (changed(gpu(), visible=Known(False, "libcuda")), GIB, "; 1.0 GiB was not asked of it"),
+        (changed(gpu(), mig=Known(True, "NVML")), GIB, "; whether 1.0 GiB fits depends on the MIG instance"),
     ],
 )  # fmt: skip
 def test_whether_it_fits_and_what_would_make_it_fit(found: Gpu, need: int | None, text: str) -> None:

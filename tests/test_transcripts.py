@@ -34,7 +34,7 @@ from gpudoctor.facts.model import (
     ProcessSight,
     Unknown,
 )
-from tests.machine import machine, started
+from tests.machine import SOURCE, machine, started
 from tests.rule_case import facts_of
 
 FOLDER = Path(__file__).parent / "golden_machines"
@@ -215,7 +215,10 @@ MACHINES = {
         facts=shared_server, verdict="warnings", roots=("competing-gpu-process",), need="20GiB", processes=1,
         says=("20.0 GiB does not fit", "20.0 GiB fits", "Python program of another user", "notebook kernel, idle"),
     ),
-    "mig": Right(facts=a100_with_mig, processes=3, says=("cannot be told", "administrators only")),
+    "mig": Right(
+        facts=a100_with_mig, need="20GiB", processes=3,
+        says=("cannot be told", "administrators only", "depends on the MIG instance"),
+    ),
     "container-no-nodes": Right(
         facts=container_without_device_nodes, verdict="errors", roots=("no-gpu-in-container",), check=1, processes=3,
         says=("PCI device 10de:1eb8", "libnvidia-ml.so.1 was not found; `gpudoctor check` tells why"),
@@ -247,7 +250,12 @@ def case(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, Right, st
     """A machine's name, what is right of it, and a file with its facts."""
     right = MACHINES[request.param]
     file = tmp_path / "facts.json"
-    file.write_bytes(codec.encode(right.facts(), codec.Identity(home="/home/ann", user="ann", host="pc")))
+    facts = right.facts()
+    chosen = facts.python.chosen_by
+    if isinstance(chosen, Known) and chosen.source == SOURCE:
+        facts = replace(facts, python=replace(facts.python, chosen_by=Known("VIRTUAL_ENV", "VIRTUAL_ENV names ~/tf.")))
+    raw = codec.encode(facts, codec.Identity(home="/home/ann", user="ann", host="pc"))
+    file.write_bytes(raw.replace(b'"a test"', b'"this machine"'))
     return request.param, right, str(file)
 
 

@@ -92,6 +92,8 @@ def fits(gpu: Gpu, need: int | None) -> str:
     if need is None:
         return ""
     free = gpu.memory_free_bytes.get()
+    if gpu.mig.get():
+        return f"; whether {size(need)} fits depends on the MIG instance"
     if free is None:
         return f"; whether {size(need)} fits is not known"
     if gpu.visible.get() is False:
@@ -111,6 +113,9 @@ def fits(gpu: Gpu, need: int | None) -> str:
 
 def _processes(page: Page, gpu: Gpu, facts: Facts, *, short: bool) -> None:
     processes, rest = gpu.processes, unlisted_bytes(gpu)
+    instances = gpu.mig_instances.get() or ()
+    if instances and not short:
+        page.paragraph(f"Its MIG instances, of which CUDA_VISIBLE_DEVICES chooses one: {', '.join(instances)}")
     if not isinstance(processes, Known):
         why = processes.reason if isinstance(processes, Unknown) else NOT_READ
         driver = _of_driver(facts) if why == NOT_READ else ""  # a GPU that only the PCI bus tells of
@@ -162,6 +167,7 @@ def _more(process: GpuProcess, gpu: Gpu) -> list[str]:
         f"notebook {process.notebook}" if process.notebook else f"kernel {kernel}" if kernel else "",
         f"started by {parent}" if parent else "",
         f"in {place}" if place else "",
+        f"on {process.mig_instance}" if process.mig_instance else "",
     ]
     return [line for line in (cut, ", ".join(part for part in origin if part)) if line]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpudoctor.facts.model import Facts, Gpu
+from gpudoctor.facts.model import Facts, FactUnavailable, Gpu
 from gpudoctor.findings import Applicability, Remedy, Severity
 from gpudoctor.rules.memory._held import size_text
 from gpudoctor.rules.memory._state import gib
@@ -34,6 +34,8 @@ def gpu_memory_not_free(self: Rule, _: Facts, gpu: Gpu, asked: int) -> Iterator[
     """
     if is_hidden(gpu):
         return
+    if gpu.mig.get():
+        raise FactUnavailable("it is split into MIG instances, and how much memory of each is free is not read")
     have = gpu.memory_free_bytes.require()
     if have >= asked:
         return
