@@ -233,6 +233,15 @@ def test_the_largest_comes_first_in_the_advice_too() -> None:
     assert text.index("1. Browser Chrome or Chromium (pid 2)") < text.index("2. Browser Firefox (pid 1)")
 
 
+def test_a_check_shows_the_largest_processes_each_once() -> None:
+    small = [seen(f"p{number}", number * MIB, pid=number) for number in range(1, 8)]
+    both = [seen("blender", GIB, kind=kind) for kind in (ProcessKind.GRAPHICS, ProcessKind.COMPUTE)]
+    _, lines = process_lines.section((gpu(*small, *both),))
+    assert lines[0] == "GPU 0: blender (pid 4242, compute and graphics), 1.0 GiB"
+    assert [line.split()[2] for line in lines[1:5]] == ["p7", "p6", "p5", "p4"]
+    assert lines[5] == "GPU 0: and 3 more"
+
+
 def test_the_short_text_is_the_list_alone() -> None:
     text = shown(gpu(seen("firefox", 1500 * MIB, command_line="/usr/lib/firefox/firefox")), short=True)
     assert text.splitlines()[1:] == ["    1.5 GiB  firefox, browser Firefox (pid 4242, yours, compute)"] or (

@@ -59,6 +59,14 @@ def title_of(process: GpuProcess, gpu: Gpu) -> str:
     return f"{kind.title}, idle" if kind.id == KERNEL and load == 0 else kind.title
 
 
+def listed(processes: tuple[GpuProcess, ...]) -> list[list[GpuProcess]]:
+    """Return the processes, largest first; one that both draws and computes is there once, with both."""
+    found: dict[int, list[GpuProcess]] = {}
+    for place, process in enumerate(sorted(processes, key=lambda item: (-(item.memory_bytes or 0), item.pid))):
+        found.setdefault(process.pid or -place - 1, []).append(process)
+    return list(found.values())
+
+
 def section(gpus: tuple[Gpu, ...]) -> tuple[bool, list[str]]:
     """Return the lines of a machine's report, and whether the processes of all GPUs are known."""
     known, lines = bool(gpus), []
@@ -77,17 +85,23 @@ def _of_gpu(gpu: Gpu) -> tuple[bool, list[str]]:
         why = processes.reason if isinstance(processes, Unknown) else "not read"
         used = gpu.memory_used_bytes.get()
         return False, [why if used is None or why == "not read" else f"{why}; {size(used)} of its memory is in use"]
-    lines = [_line(process, gpu) for process in processes.value[:SHOWN]]
-    if len(processes.value) > SHOWN:
-        lines.append(f"and {len(processes.value) - SHOWN} more")
+    found = listed(processes.value)
+    lines = [_line(same, gpu) for same in found[:SHOWN]]
+    if len(found) > SHOWN:
+        lines.append(f"and {len(found) - SHOWN} more")
     rest = unlisted_bytes(gpu)
     if rest:
         lines.append(f"{size(rest)} held by something that cannot be seen from here")
     return not rest, lines
 
 
-def _line(process: GpuProcess, gpu: Gpu) -> str:
-    memory = "memory unknown" if process.memory_bytes is None else f"{process.memory_bytes / MIB:.0f} MiB"
+def kinds_of(same: list[GpuProcess]) -> str:
+    """Return in which ways one process uses a GPU."""
+    return " and ".join(sorted({item.kind.value for item in same}))
+
+
+def _line(same: list[GpuProcess], gpu: Gpu) -> str:
+    process = same[0]
     title = title_of(process, gpu)
     more = f": {title}" if title else ""
-    return f"{name_of(process)} (pid {process.pid}, {process.kind.value}), {memory}{more}"
+    return f"{name_of(process)} (pid {process.pid}, {kinds_of(same)}), {size(process.memory_bytes)}{more}"

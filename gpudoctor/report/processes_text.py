@@ -18,7 +18,7 @@ from gpudoctor.processes.classify import (
 from gpudoctor.processes.model import ProcessClass
 from gpudoctor.report.clean import clean
 from gpudoctor.report.page import Page
-from gpudoctor.report.process_lines import KERNEL, age, gpu_name, name_of, owner_of, size, title_of
+from gpudoctor.report.process_lines import KERNEL, age, gpu_name, kinds_of, listed, name_of, owner_of, size, title_of
 
 WIDTH = 80
 _SIZE_WIDTH = 11
@@ -133,14 +133,6 @@ def _processes(page: Page, gpu: Gpu, facts: Facts, *, short: bool) -> None:
         page.paragraph("No process uses it.")
 
 
-def listed(processes: tuple[GpuProcess, ...]) -> list[list[GpuProcess]]:
-    """Return the processes, largest first; one that both draws and computes is there once, with both."""
-    found: dict[int, list[GpuProcess]] = {}
-    for place, process in enumerate(sorted(processes, key=lambda item: (-(item.memory_bytes or 0), item.pid))):
-        found.setdefault(process.pid or -place - 1, []).append(process)
-    return list(found.values())
-
-
 def _process(page: Page, same: list[GpuProcess], gpu: Gpu) -> None:
     process = same[0]
     title, owner = title_of(process, gpu), owner_of(process)
@@ -149,7 +141,7 @@ def _process(page: Page, same: list[GpuProcess], gpu: Gpu) -> None:
         f"pid {process.pid}" if process.pid else "no pid",
         "" if title.endswith((" of yours", " of another user")) and owner in _IN_TITLE else owner,
         f"for {age(process.age_seconds)}" if process.age_seconds is not None else "",
-        " and ".join(sorted(item.kind.value for item in same)),
+        kinds_of(same),
         f"busy {process.utilization_percent} %" if process.utilization_percent is not None else "",
         f"on {process.mig_instance}" if process.mig_instance else "",
     ]
