@@ -121,3 +121,22 @@ def test_rule_is_documented(rule_id: str) -> None:
     summary, _, rest = doc.partition("\n\n")
     assert summary.endswith(".") and "\n" not in summary
     assert rest.startswith("Why it matters: ") and "\nHow to fix: " in rest
+
+
+def test_each_cause_comes_with_something_to_do() -> None:
+    """An alarm without a way out helps nobody."""
+    speechless = []
+    for rule_id, case in CASES:
+        facts = facts_of(
+            case["base"], **{key: case[key] for key in ("set", "also", "unknown", "absent") if key in case}
+        )
+        rules, policy = load_rules(policy="policy" in case), _policy(case)
+        report = engine.judge(facts, rules, source=Source(kind=SourceKind.FACTS), policy=policy)
+        answered = {fixed for remedy in report.remedies for fixed in remedy.fixes}
+        speechless += [
+            f"{rule_id}: {case['name']}"
+            for finding in report.findings
+            if finding.rule == rule_id and finding.role is Role.ROOT_CAUSE and finding.severity >= Severity.WARNING
+            if rule_id not in answered
+        ]
+    assert not speechless

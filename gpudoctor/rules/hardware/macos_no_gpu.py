@@ -38,7 +38,7 @@ def macos_no_gpu(self: Rule, facts: Facts) -> Iterator[Draft]:
     if facts.host.os.require() != "macos":
         return
     if is_installed(facts, METAL):
-        yield self.finding(("host.os",), variant="metal", severity=Severity.WARNING)
+        yield self.finding(("host.os",), variant="metal", severity=Severity.WARNING, remedies=(USE_THE_CPU,))
         return
     apple = facts.host.machine.get() in ("arm64", "aarch64")
     if tells_of_installing(facts):

@@ -113,7 +113,8 @@ def remedies(facts: Facts, gpu: Gpu, found: Held) -> tuple[Remedy, ...]:
     free, unseen = free_gpu(facts, gpu), unseen_class(facts.host)
     other = free if free is not None else roomiest_gpu(facts, gpu)
     for item in found.processes[:_REMEDIES]:
-        if (item.memory_bytes or 0) < _WORTH_A_REMEDY * found.size:
+        # A driver that does not tell sizes leaves each of them a suspect.
+        if item.memory_bytes is not None and item.memory_bytes < _WORTH_A_REMEDY * found.size:
             continue
         kind = class_of(item, gpu)
         kind = unseen if kind is classes.UNSEEN else kind

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from gpudoctor.facts.model import Facts, LogEvent
 from gpudoctor.findings import Applicability, Confidence, Remedy, Severity
 from gpudoctor.rules.python import _again
+from gpudoctor.rules.python._pip import install
 from gpudoctor.rules.python._state import events, imported, seen
 from gpudoctor.rules.registry import Draft, Rule
 
@@ -96,11 +97,20 @@ def _unfulfilled(self: Rule, facts: Facts) -> Iterator[Draft]:
                 variant="log",
                 severity=Severity.NOTE if imported(facts) else Severity.WARNING,
                 confidence=Confidence.LIKELY,
+                remedies=_fulfil(facts, event),
                 package=event.parameters["package"],
                 version=event.parameters["version"],
                 requirement=event.parameters["requirement"],
                 installed=event.parameters["installed"],
             )
+
+
+def _fulfil(facts: Facts, event: LogEvent) -> tuple[Remedy, ...]:
+    requirement, package = event.parameters["requirement"], event.parameters["package"]
+    summary = (
+        f"Install what {package} requires ({requirement}); where another package needs the version that is there, "
+    )
+    return install(facts, requirement, f"{summary}give each an environment of its own.", of=_name(event, "name"))
 
 
 def _of_providers(facts: Facts) -> list[LogEvent]:

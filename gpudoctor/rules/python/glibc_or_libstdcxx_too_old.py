@@ -8,7 +8,7 @@ from gpudoctor import compat
 from gpudoctor.facts.model import Absent, Facts, Known
 from gpudoctor.findings import Applicability, Capability, Confidence, Remedy, Severity
 from gpudoctor.plan import quote
-from gpudoctor.rules.python._pip import conda_install
+from gpudoctor.rules.python._pip import APT, BY_APT, conda_install
 from gpudoctor.rules.python._state import events, failed_import, imported, resolved_by_conda, seen
 from gpudoctor.rules.python._wheels import platform_of
 from gpudoctor.rules.registry import Draft, Rule, rule
@@ -104,7 +104,13 @@ def _too_old_libstdcxx(self: Rule, facts: Facts, needs: dict[str, str], version:
     evidence = ("python.libstdcxx", "python.libstdcxx_file", "tensorflow.symbol_versions", "tensorflow.version")
     if isinstance(told, Absent):
         if failed_import(facts):
-            yield self.finding(evidence, variant="none", confidence=Confidence.LIKELY, version=version)
+            yield self.finding(
+                evidence,
+                variant="none",
+                confidence=Confidence.LIKELY,
+                remedies=(_any_libstdcxx(facts),),
+                version=version,
+            )
         return
     too_old = _lacking(told.require(), needs)
     if too_old is None or not isinstance(told, Known):
@@ -121,6 +127,17 @@ def _too_old_libstdcxx(self: Rule, facts: Facts, needs: dict[str, str], version:
         need=too_old[1],
         version=version,
         other=other or "",
+    )
+
+
+def _any_libstdcxx(facts: Facts) -> Remedy:
+    """Return the remedy where no C++ library is there at all, as in small images of containers."""
+    by_apt = facts.host.distribution_id.get() in BY_APT
+    return Remedy(
+        summary="Install the system's C++ library: the package libstdc++6 of Debian and Ubuntu, libstdc++ of Fedora, "
+        "RHEL and SUSE.",
+        commands=("sudo apt-get update", f"{APT} libstdc++6") if by_apt else (),
+        applicability=Applicability.UNSAFE if by_apt else Applicability.MANUAL,
     )
 
 

@@ -20,6 +20,10 @@ KEEP_CODE = Remedy(
     commands=("export CUDA_CACHE_MAXSIZE=4294967296",),
     applicability=Applicability.SAFE,
 )
+LET_IT_RUN = Remedy(
+    summary="Let it run: judge the training by the steps after the first, or by its second epoch, not by the time that "
+    "the bar foretells at the start."
+)
 # Shorter waits need no explanation.
 LONG_SECONDS = 5.0
 MANY_STEPS = 20
@@ -82,6 +86,7 @@ def _shown_first(self: Rule, facts: Facts) -> Iterator[Draft]:
             variant="xla",
             severity=Severity.WARNING,
             confidence=Confidence.LIKELY,
+            remedies=(LET_IT_RUN, KEEP_CODE),
             first=round(compiled),
         )
         return
@@ -104,6 +109,7 @@ def _shown_first(self: Rule, facts: Facts) -> Iterator[Draft]:
             variant="shown",
             severity=Severity.WARNING if unfinished else Severity.NOTE,
             confidence=Confidence.LIKELY,
+            remedies=(LET_IT_RUN,) if unfinished else (),
             first=round(first, 1),
             later=round(later, 3),
         )
