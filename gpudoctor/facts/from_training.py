@@ -34,7 +34,8 @@ def training_facts(reader: TextReader, facts: TrainingFacts) -> TrainingFacts:
             changes["runs"] = Known(told, runs[0].last_at)
     loads = seen.samples.get("gpu-load", [])
     enough = len(loads) >= READINGS or (loads and ("gpu-load-said" in seen.hints or _in_use(reader)))
-    said = "gpu-load-said" in seen.hints and "training-said" in seen.hints
+    asked = "training-said" in seen.hints or "load-asked" in seen.hints
+    said = "gpu-load-said" in seen.hints and asked
     if ("training" in seen.hints or said) and enough:
         place = f"{len(loads)} readings in the text" if len(loads) > 1 else seen.hints.get("gpu-load-said", "the text")
         changes["gpu_utilization_percent"] = Known(round(sum(loads) / len(loads), 1), place)

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
+from gpudoctor.logs import machine_sentences
 from gpudoctor.logs.seen import compiled
 
 
@@ -59,7 +60,8 @@ _JUMPS = (
 _LOAD = r"(?:util\w{0,8}|usage|load|consumption|engagement)"
 _IDLING = _parts(
     "low,little,zero,nothing,poor,bad,idl,under,not ,n't,never,barely,hardly,rarely,seldom,starv,wait,only,go up,rise"
-    ",spik,fluctuat,jump,oscillat,drop,up and down,on and off,slash,plummet,less gpu,small gpu,of the time,increase"
+    ",periodic,occasional,sometimes,spik,fluctuat,jump,oscillat,drop,up and down,on and off,slash,plummet,less gpu,sm"
+    "all gpu,of the time,increase"
     ",\u7387,\u4f4e,\u4e0d\u9ad8,\u4e0a\u4e0d\u53bb,\u4e0a\u304c\u3089,\u8df3,\u6ce2,\u5ffd,\u65f6\u9ad8,\ub0ae,\uc548"
     ",\u043d\u0438\u0437\u043a,\u043c\u0430\u043b\u043e,\u043f\u0440\u043e\u0441\u0442\u0430,gering,niedrig,kaum,baix"
     ",baj,poco,faible"
@@ -68,7 +70,7 @@ _MOSTLY = r"(?:mostly |nearly |almost |often |just )?(?:always |constantly )?"
 _TIMES = _parts("slow,long,bottleneck,time,ages,forever,minutes,hours,keep up,busy,fast,quick")
 _DATA = _parts(
     "image,picture,photo,data,file,batch,sample,record,folder,drive,disk,hdf5,h5,i/o,io ,input,pipeline,prefetch"
-    ",sequence,generator,\u6570\u636e,\u8bfb\u53d6"
+    ",sequence,generator,feed,\u6570\u636e,\u8bfb\u53d6"
 )
 _READ = (
     r"\b(?:reads?|reading|loads?|loading|loaded|opens?|opening|fetch\w{0,3}|stream\w{0,3}|i/?o|disks?|(?:hard "
@@ -95,6 +97,29 @@ _PREPARES = r"(?:augment|pre-?process)\w{0,6}"
 _WEAK = r"(?:old|weak|low[- ]end|entry[- ]level|budget|cheap)"
 _EACH = r"(?:every|each|in (?:a|the) loop)\b"
 
+# A topic and a trouble in one sentence, in any order.
+_BOTH = r"\A(?=.{{0,500}}?{0})(?=.{{0,500}}?{1})"
+_SEVERAL = (
+    r"(?:\bhorovod|\bmpirun|\b(?:two|2|three|multiple|multi|several|more|identical|both|\d{1,2})[- ]?(?:nodes?"
+    r"|machines?"
+    r"|servers?|hosts?|workers?)\b|\bmulti[- ]?gpus?\b|\b(?:[2-9]|two|four|eight|1[0-6]) (?:\w{2,8} )?gpus\b"
+    r"|\bscal(?:e|ing)\b"
+    r"|\bdistributed training\b)"
+)
+_NO_FASTER = (
+    r"(?:\bslow(?:er|s|ed|down|ly)?\b|\b(?:performance|speed|throughput|efficiency)\b.{0,30}?\b(?:decreas|drop|lower"
+    r"|less"
+    r" than|poor|bad)|\b(?:decreas|drop|lower)\w{0,4}\b.{0,20}?\b(?:performance|speed|throughput|efficiency)\b"
+    r"|\b(?:don.t"
+    r"|didn.t|not|no) (?:get )?.{0,16}?\bspeed-? ?up|\btakes? (?:\w{1,8} )?longer\b)"
+)
+_FEEDING = r"(?:\bfeed[ _-]?dict\b|\b(?:moving|copying|transferr?ing|feeding) (?:\w{1,12} )?data from (?:the )?cpu\b|\bhost[- ]to[- ]device\b)"
+_SLUGGISH = r"(?:\bslow|\blag\b|\blow\b|\bbottleneck|\bnot a good idea\b|\btakes? (?:\w{1,10} ){0,2}(?:long|time)\b)"
+_OWN_LOOP = (
+    r"(?:\bgradient ?tape\b|\bcustom (?:training |train )?loop\b|\btraining loop (?:from scratch|of my own"
+    r"|manually)\b)"
+)
+
 SENTENCES: tuple[Sentence, ...] = (
     Sentence(
         "said-gpu-idle",
@@ -120,6 +145,12 @@ SENTENCES: tuple[Sentence, ...] = (
             r"\bgpus?\b[^.\r\n]{0,16}(?:does not|doesn.t|do not|don.t) (?:go up|rise|increase)",
             r"\bonly (?:uses?|using|takes?|at) [^.\r\n]{0,16}\bgpus?\b[^.\r\n]{0,8}\d ?%",
             r"\b(?:uses?|using|takes?) only [^.\r\n]{0,10}\d ?%[^.\r\n]{0,12}\bgpu\b(?!.{0,3}mem)",
+            r"\b(?:rarely|never|hardly|barely|seldom) (?:uses?|exceeds?|goes|gets?"
+            r"|reach\w{0,3})\b[^.\r\n]{0,24}\d ?%[^.\r\n]{0,20}"
+            r"\bgpu",
+            r"\b(?:periodica?l?ly|occasional\w{0,2}|only sometimes|not constant\w{0,2})\b[^.\r\n]{0,12}\b(?:used?"
+            r"|usage|using)\b"
+            r"[^.\r\n]{0,8}\bgpu",
             # Little time, and loads that come and go.
             r"\b\d{1,3}(?:\.\d)? ?% of (?:the )?(?:device|gpu) time\b[^.\r\n]{0,8}\bidle",
             r"\b(?:device|gpu)\b[^.\r\n]{0,8}\bidle time\b",
@@ -131,6 +162,31 @@ SENTENCES: tuple[Sentence, ...] = (
             r"\bgpu.{0,16}?[\u8df3\u6ce2\u5ffd]",
         ),
         unless=r"\bno (?:other )?gpu\b",
+    ),
+    Sentence(
+        "said-more-gpus-slower",
+        (
+            _parts("horovod,mpirun,node,machine,server,host,worker,gpus,multi,scal,distributed"),
+            _parts("slow,decreas,drop,lower,less than,poor,bad,speed,longer"),
+        ),
+        (_BOTH.format(_SEVERAL, _NO_FASTER),),
+        unless=(
+            r"\b(?:not|no|never|n't) (?:\w{1,8} )?slow|\bloss\b|learning rate|\bcpu\b.{0,20}\bfaster|parameter server"
+        ),
+    ),
+    Sentence(
+        "gradient-tape",
+        (("gradient tape", "gradienttape", "training loop", "custom loop", "train loop"),),
+        (_OWN_LOOP,),
+    ),
+    Sentence(
+        "said-one-core",
+        (_parts("core,thread"), _parts("single,one,only,1 ")),
+        (
+            r"\b(?:single|one|only (?:one|1)|only a single)[- ](?:cpu[- ])?(?:core|thread)(?:ed)?\b",
+            r"\bonly (?:uses? |using )?(?:1|one) (?:cpu )?core\b",
+        ),
+        unless=r"\bper core\b|single[- ]core (?:speed|performance|score)",
     ),
     Sentence(
         "said-16-bits",
@@ -157,8 +213,14 @@ SENTENCES: tuple[Sentence, ...] = (
     ),
     Sentence(
         "said-first-slow",
-        (("first",), ("min", "hour", " s", "sec", "slow", "long", "high", "much")),
-        (r"\bfirst (?:\w{1,12} ){0,2}?" + _CALL + r"\b[^.\r\n]{0,90}?" + _MUCH + r"[^\r\n]{0,120}?" + _LATER,),
+        (("first", "initial"), ("min", "hour", " s", "sec", "slow", "long", "high", "much")),
+        (
+            r"\b(?:longer|more|much) (?:time )?[^.\r\n]{0,30}\b(?:first|initial) "
+            + _CALL
+            + r"\b[^\r\n]{0,120}?"
+            + _LATER,
+            r"\bfirst (?:\w{1,12} ){0,2}?" + _CALL + r"\b[^.\r\n]{0,90}?" + _MUCH + r"[^\r\n]{0,120}?" + _LATER,
+        ),
         unless=r"\bloss\b|accura|\b(?:because|since|as|due to|normal|expected|of course|warm-?up|slightly)\b",
     ),
     Sentence(
@@ -244,6 +306,7 @@ SENTENCES: tuple[Sentence, ...] = (
             r"\b(?:sequence|generators?|fit_generator|imagedatagenerator|flow_from_\w{6,10})\b[^.\r\n]{0,20}\bis (?:"
             r"\w{1,12} )"
             r"{0,2}slow\w{0,2}\b",
+            _BOTH.format(_FEEDING, _SLUGGISH),
             r"\bread(?:ing)?\b[^.\r\n]{0,16}\bdata\b[^.\r\n]{0,12}\bblock",
             r"\b(?:tfrecord\w{0,8}|(?:input |data |resulting |new )?pipeline|prefetch\w{0,4}|\.cache\(\)|num_workers)\b"
             r"[^.\r\n]{0,40}\b(?:much |far |lot |\d ?x |times |significantly )(?:faster|quicker)",
@@ -334,6 +397,7 @@ SENTENCES: tuple[Sentence, ...] = (
         ),
         (r"multi[- ]?(?:worker|node)|\btf_config\b|\bhorovod|\ball[-_]?reduce|(?<!nvidia-)\bnccl|grpc://",),
     ),
+    *(Sentence(*row) for row in machine_sentences.ROWS),
 )
 
 

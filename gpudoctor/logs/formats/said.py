@@ -15,6 +15,8 @@ from gpudoctor.logs.sentences import said_in, sentences_of
 OPENERS = ()
 # Longer lines are no sentences of a person.
 LONGEST = 1200
+# Of a line with an error the words before it are read, if they are more than the error's name.
+LEAST_WORDS = 6
 # So much of a sentence is shown as evidence.
 SHOWN = 120
 WORTH = 1.1
@@ -122,6 +124,8 @@ _TRAINING = (
     *("\u8bad\u7ec3", "\u8a13\u7df4", "\u5b66\u7fd2", "\ud559\uc2b5", "\u043e\u0431\u0443\u0447", "trainier"),
     *("trein", "entren", "entra\u00een"),
 )
+# Who asks about the load of a GPU has something run on it.
+_ASKING = ("?", "problem", "issue", "expected", "how to", "why")
 _NO_TRAINING = ("no train", "not train", "before train", "without train", "after train")
 _COMPARING = (
     "slow",
@@ -197,8 +201,9 @@ class Reader:
         if any(word in low for word in _CALL_WORDS) and (match := compiled(_CALL).match(low.strip())):
             yield from self._call(match["label"], float(match["value"]) * _seconds(match["unit"] or "s"))
         self._sentence = text
-        if not any(word in low for word in _PRINTED):
-            for message, start, end in said_in(low):
+        said, printed, _ = low.partition("error:")
+        if not any(word in said for word in _PRINTED) and (not printed or said.count(" ") >= LEAST_WORDS):
+            for message, start, end in said_in(said):
                 self._sentence = text[start:end] if len(text) == len(low) else text
                 yield message
         self._sentence = text
@@ -206,6 +211,8 @@ class Reader:
             return
         if any(word in low for word in _TRAINING) and not any(word in low for word in _NO_TRAINING):
             seen.hint("training-said", at)
+        if ("gpu" in low or "util" in low) and any(word in low for word in _ASKING):
+            seen.hint("load-asked", at)
         yield from self._speed(text, low)
         if (
             any(word in low for word in _MEMORY_WORDS)

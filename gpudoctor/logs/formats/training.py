@@ -13,6 +13,8 @@ OPENERS = (b"Epoch 1/", b"Train on ", b"sec/step", b"examples/sec", b"%CPU", b"s
 MOST_UPDATES = 400
 MOST_RUNS = 32
 HEADING = 60
+# After a heading about the load of a GPU so many lines may give it.
+TOPIC_LINES = 3
 
 _BAR = (
     r"(?<![\d/])(?P<done>\d{1,9})/(?P<all>\d{1,9}|Unknown)\s{1,4}(?:\[[=>.]{1,60}\]|[\u2501\u2500\uff"
@@ -49,7 +51,7 @@ _CARD = (
     r"|\uadf8\ub798\ud53d\uce74\ub4dc)"
 )
 _SAID_LOAD = (
-    r"(?i:(?<![A-Za-z])" + _CARD + r"(?![A-Za-z])(?:[ :#-]?\d{1,2}(?!\d| ?%|\.))?(?: \([^)\r\n]{1,40}\))?"
+    r"(?i:(?<![A-Za-z])(?<!to use )" + _CARD + r"(?![A-Za-z])(?:[ :#-]?\d{1,2}(?!\d| ?%|\.))?(?: \([^)\r\n]{1,40}\))?"
     r"(?!(?:(?!%)[^\r\n]){0,60}?(?:mem|ram\b|faster|slower|temp|fan|power|cpu|spike|peak|up to|at most|accura|loss))"
     r"[^\d%\r\n]{0,60}(?P<after>\d{1,3})(?:\.\d{1,2})?(?:\s?(?:[-~\u2013\uff5e]|-{0,2}>|to|\u5230"
     r"|\u81f3)\s?\d{1,3})?\s?[%\uff05]"
@@ -58,6 +60,11 @@ _SAID_LOAD = (
     r"|(?P<before>\d{1,3})(?:\.\d{1,2})?\s?% (?:of (?:\w{3,12} of )?(?:(?:the|my|its) )?)?(?:gpu|graphical processor"
     r"|graphics card)\b(?![- ]?"
     r"(?:v?ram|mem)))"
+)
+_BARE_LOAD = (
+    r"(?i)\A(?!.{0,200}(?:cpu|mem|ram\b|accura|loss|\bval|disk|faster|slower))[^%\r\n]{0,60}?(?:currently|only|about"
+    r"|around|at"
+    r"|just|<|below|under|less than|stays|is) {0,2}<?(?P<load>\d{1,3})(?:\.\d)? ?%"
 )
 _GPUS = r"(?i:number of (?:devices|replicas)|num_gpus|replicas in sync)\s?[:=] ?(\d{1,3})"
 _BATCH = (
@@ -124,6 +131,7 @@ class Reader:
     def __init__(self) -> None:
         self.runs = [Run()]
         self._epoch = 0
+        self._topic = 0  # so many lines more are about the load of a GPU
 
     def line(self, text: str, at: str, seen: Seen) -> None:
         """Take a line, or one update of a bar."""
@@ -138,16 +146,28 @@ class Reader:
             seen.hint("training", at)
         else:
             self._own(text, at, seen)
-        if ("%" in text or "\uff05" in text) and "|" not in text and any(word in text for word in _CARD_WORDS):
-            # Of several the last counts: before it was high, now it is low.
-            for match in [*compiled(_SAID_LOAD).finditer(text)][-1:]:
-                load = int(match["after"] or match["before"])
-                if load <= 100:  # noqa: PLR2004 (per cent)
-                    seen.sample("gpu-load", float(load))
-                    seen.hint("gpu-load-said", at)
+        if "%" in text or "\uff05" in text:
+            self._said_load(text, at, seen)
+        self._topic = TOPIC_LINES if "GPU util" in text or "GPU usage" in text else max(0, self._topic - 1)
         if "batch" in text.casefold() and (match := compiled(_BATCH).search(text)) and 0 < int(match["size"]) < 10**6:
             seen.note("training.batch_size", int(match["size"]), at)
         self._start(text, at, seen)
+
+    def _said_load(self, text: str, at: str, seen: Seen) -> None:
+        """Take a line with per cents in it."""
+        found: list[re.Match[str]] = []
+        if "|" not in text and any(word in text for word in _CARD_WORDS):
+            found = [*compiled(_SAID_LOAD).finditer(text)]
+        if found:  # of several the last counts: before it was high, now it is low
+            self._load(int(found[-1]["after"] or found[-1]["before"]), at, seen)
+        elif self._topic and (match := compiled(_BARE_LOAD).search(text)):
+            self._load(int(match["load"]), at, seen)
+
+    def _load(self, load: int, at: str, seen: Seen) -> None:
+        """Take the load of a GPU, in per cent, as a person tells it."""
+        if load <= 100:  # noqa: PLR2004 (per cent)
+            seen.sample("gpu-load", float(load))
+            seen.hint("gpu-load-said", at)
 
     def _start(self, text: str, at: str, seen: Seen) -> None:
         """Take a line that begins another run."""

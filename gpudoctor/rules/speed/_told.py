@@ -27,7 +27,7 @@ MEASURE = Remedy(
 )
 CAUSES = ("cpu-augmentation-bound", "python-generator-bound", "disk-io-bound", "input-pipeline-bound")
 AUGMENTING = ("random-layers-slow", "augmentation-arguments", "said-augmentation-slow")
-GENERATING = ("python-generator", "generator-processes")
+GENERATING = ("python-generator", "generator-processes", "said-one-core")
 # What somebody says to be the reason explains an idle GPU, and slow steps, by itself.
 REASONS_SAID = (
     "said-eager-slower",
@@ -36,6 +36,7 @@ REASONS_SAID = (
     "said-logging-slow",
     "said-throttled",
     "said-first-slow",
+    "said-more-gpus-slower",
 )
 
 
@@ -87,7 +88,7 @@ def waits_in_text(found: Rule, facts: Facts, *remedies: Remedy) -> Iterator[Draf
     elif reading and named["disk-io-bound"]:
         evidence, named = (*evidence, *seen(reading)), {"disk-io-bound": named["disk-io-bound"]}
     elif not evidence:
-        evidence = _said_to_wait(facts, any(named.values())) or seen(reading)
+        evidence = _said_to_wait(facts, any(named.values())) or seen(reading) or _one_core(facts)
     if not evidence and not alone:
         return
     blamed = next((cause for cause in CAUSES if named.get(cause)), "input-pipeline-bound")
@@ -101,6 +102,12 @@ def waits_in_text(found: Rule, facts: Facts, *remedies: Remedy) -> Iterator[Draf
         confidence=Confidence.LIKELY,
         remedies=(*remedies, MEASURE),
     )
+
+
+def _one_core(facts: Facts) -> tuple[Evidence, ...]:
+    """Return the word that one core works while a training is slow: Python's, as a rule."""
+    one = () if _explained(facts) else said(facts, "said-one-core")
+    return seen(one) if one and complains(facts) else ()
 
 
 def _wording(found: Rule, facts: Facts) -> str:
