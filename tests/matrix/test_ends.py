@@ -77,13 +77,18 @@ COMMANDS: dict[str, tuple[tuple[str, ...], bool]] = {
     "snapshot": (("snapshot", "--python", "PYTHON", "-o", "json=report.json"), False),
 }
 BENCH = ("bench", "--modes", "cpu,cpu-optimized", "--image-size", "64", "--images", "320", "--epochs", "999")
-FEW, SIGNALS = (0.1, 0.4), (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
+FEW, SIGNALS = (0.1, 0.5), (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
 # While modules are imported, while images are drawn, while workers start, while they train.
 BENCH_MOMENTS = (0.2, 1.0, 3.0, 8.0, 16.0)
-ENDINGS = [
-    *(("check", moment, number) for moment in MOMENTS for number in SIGNALS[1:]),
-    *((name, moment, number) for name in COMMANDS for moment in FEW for number in (signal.SIGINT, signal.SIGKILL)),
-]
+ENDINGS = list(
+    dict.fromkeys(
+        (
+            *(("check", moment, number) for moment in MOMENTS for number in SIGNALS[1:]),
+            *((name, moment, number) for name in COMMANDS for moment in FEW
+              for number in (signal.SIGINT, signal.SIGKILL)),
+        )
+    )
+)  # fmt: skip
 MORE_ENDINGS = [
     *((name, moment, number) for name in COMMANDS for moment in MOMENTS for number in SIGNALS),
     *(("bench", moment, number) for moment in BENCH_MOMENTS for number in SIGNALS),
