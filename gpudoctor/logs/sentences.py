@@ -55,12 +55,13 @@ _LOW = (
 )
 _JUMPS = (
     r"(?:spik(?:es|y|ing)|fluctuat\w{1,4}|jump(?:s|ed|ing)?|oscillat\w{1,4}|drop(?:s|ped|ping)?|up and down|on and off"
-    r"|slashed|plummet\w{0,3}|\u8df3\u52a8|\u6ce2\u52a8|\u65f6\u9ad8\u65f6\u4f4e|\u5ffd\u9ad8\u5ffd\u4f4e)"
+    r"|slashed|unstable|plummet\w{0,3}|\u8df3\u52a8|\u6ce2\u52a8|\u65f6\u9ad8\u65f6\u4f4e|\u5ffd\u9ad8\u5ffd\u4f4e)"
 )
-_LOAD = r"(?:util\w{0,8}|usage|load|consumption|engagement)"
+_LOAD = r"(?:util\w{0,8}|usage|load|consumption|engagement|us(?:e|ing) rate)"
 _IDLING = _parts(
     "low,little,zero,nothing,poor,bad,idl,under,not ,n't,never,barely,hardly,rarely,seldom,starv,wait,only,go up,rise"
-    ",periodic,occasional,sometimes,spik,fluctuat,jump,oscillat,drop,up and down,on and off,slash,plummet,less gpu,sm"
+    ",periodic,occasional,sometimes,spik,fluctuat,jump,oscillat,drop,up and down,on and off,slash,unstable,plummet,le"
+    "ss gpu,sm"
     "all gpu,of the time,increase"
     ",\u7387,\u4f4e,\u4e0d\u9ad8,\u4e0a\u4e0d\u53bb,\u4e0a\u304c\u3089,\u8df3,\u6ce2,\u5ffd,\u65f6\u9ad8,\ub0ae,\uc548"
     ",\u043d\u0438\u0437\u043a,\u043c\u0430\u043b\u043e,\u043f\u0440\u043e\u0441\u0442\u0430,gering,niedrig,kaum,baix"
@@ -111,9 +112,13 @@ _NO_FASTER = (
     r"|less"
     r" than|poor|bad)|\b(?:decreas|drop|lower)\w{0,4}\b.{0,20}?\b(?:performance|speed|throughput|efficiency)\b"
     r"|\b(?:don.t"
-    r"|didn.t|not|no) (?:get )?.{0,16}?\bspeed-? ?up|\btakes? (?:\w{1,8} )?longer\b)"
+    r"|didn.t|not|no) (?:get )?.{0,16}?\bspeed-? ?up|\btakes? (?:\w{1,8} )?longer\b|\b(?:almost|nearly"
+    r"|about)(?: the)? same\b)"
 )
-_FEEDING = r"(?:\bfeed[ _-]?dict\b|\b(?:moving|copying|transferr?ing|feeding) (?:\w{1,12} )?data from (?:the )?cpu\b|\bhost[- ]to[- ]device\b)"
+_FEEDING = (
+    r"(?:\bfeed[ _-]?dict\b|\b(?:moving|copying|transferr?ing|feeding) (?:\w{1,12} )?data from (?:the )?cpu\b"
+    r"|\bhost[- ]to[- ]device\b)"
+)
 _SLUGGISH = r"(?:\bslow|\blag\b|\blow\b|\bbottleneck|\bnot a good idea\b|\btakes? (?:\w{1,10} ){0,2}(?:long|time)\b)"
 _OWN_LOOP = (
     r"(?:\bgradient ?tape\b|\bcustom (?:training |train )?loop\b|\btraining loop (?:from scratch|of my own"
@@ -164,10 +169,15 @@ SENTENCES: tuple[Sentence, ...] = (
         unless=r"\bno (?:other )?gpu\b",
     ),
     Sentence(
+        "said-gpu-idle",
+        (("idle time",),),
+        (r"\bidle time\b[^.%\r\n]{0,50}\b[5-9]\d(?:\.\d)? ?%", r"\b[5-9]\d(?:\.\d)? ?%[^.\r\n]{0,20}\bidle time\b"),
+    ),
+    Sentence(
         "said-more-gpus-slower",
         (
             _parts("horovod,mpirun,node,machine,server,host,worker,gpus,multi,scal,distributed"),
-            _parts("slow,decreas,drop,lower,less than,poor,bad,speed,longer"),
+            _parts("slow,decreas,drop,lower,less than,poor,bad,speed,longer,same"),
         ),
         (_BOTH.format(_SEVERAL, _NO_FASTER),),
         unless=(

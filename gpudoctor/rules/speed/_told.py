@@ -11,6 +11,8 @@ from gpudoctor.rules.registry import Draft, Rule
 
 # Below this the GPU waits for something most of the time ...
 IDLE_PERCENT = 50
+# From here on it has enough to do, whatever somebody says.
+BUSY_PERCENT = 80
 # ... and with steps longer than this it is not the starting of steps that it waits for.
 LONG_STEP_SECONDS = 0.03
 # Without a word about the GPU's load: steps that read slowly, and steps of which somebody says that they are slow.
@@ -131,7 +133,8 @@ def _explained(facts: Facts) -> bool:
 
 def _said_to_wait(facts: Facts, named: bool) -> tuple[Evidence, ...]:
     """Return the words in which somebody says that the GPU is idle in training, or that training is slow."""
-    if _explained(facts) or facts.training.gpu_utilization_percent.get() is not None:
+    load = facts.training.gpu_utilization_percent.get()
+    if _explained(facts) or (load is not None and load >= BUSY_PERCENT):
         return ()
     idle = said(facts, "said-gpu-idle")
     if idle:
