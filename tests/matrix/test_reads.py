@@ -24,6 +24,7 @@ from gpudoctor.facts.probes.libraries import read_libraries
 from gpudoctor.facts.probes.libraries_stdcxx import read_stdcxx
 from gpudoctor.facts.probes.processes import Viewer
 from gpudoctor.facts.probes.python_environment import read_python
+from gpudoctor.facts.scratch import SHELL
 from gpudoctor.rules.registry import load_rules
 from tests.environments import Environment, add_distribution, add_tensorflow, make_environment, write
 from tests.facts.test_libraries import SITE, cache_file, elf_file
@@ -285,7 +286,7 @@ def test_no_command_is_run_but_interpreters(tmp_path: Path) -> None:
     assert done.stdout.startswith(b"{")
     lines = (tmp_path / "seen").read_text("utf-8", "surrogateescape").splitlines()
     commands = {line.partition(" ")[2] for line in lines if line.startswith("command ")}
-    assert commands == {sys.executable, made.python}
+    assert commands == {sys.executable, made.python, SHELL}  # the shell sweeps the temporary folder up
 
 
 def test_a_folder_in_place_of_a_machine_is_read_whole(tmp_path: Path) -> None:
