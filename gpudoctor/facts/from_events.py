@@ -6,7 +6,14 @@ import re
 from collections.abc import Callable
 
 from gpudoctor.facts.from_form import apply_form
-from gpudoctor.facts.from_places import NVML_CODES, apply_places, apply_suspend, container_tool, cudnn_driver
+from gpudoctor.facts.from_places import (
+    NVML_CODES,
+    apply_places,
+    apply_suspend,
+    container_tool,
+    cudnn_driver,
+    nvml_answer,
+)
 from gpudoctor.facts.from_versions import api_mismatch, mismatch, reported
 from gpudoctor.facts.model import Api, ApiAnswer, Device, LibcudaKind, LogEvent
 from gpudoctor.logs.seen import Seen
@@ -139,7 +146,8 @@ def _said(seen: Seen, event: LogEvent, at: str) -> None:
     if code is None and seen.value("driver.cuda_init") is not None:
         return  # another line says more
     name = next((name for name, other in CUDA_CODES.items() if other == code), "")
-    seen.note("driver.cuda_init", ApiAnswer(outcome=Api.ERROR, code=code, name=name), at)
+    detail = "" if name else f"error {code}" if code else "could not be started"
+    seen.note("driver.cuda_init", ApiAnswer(outcome=Api.ERROR, code=code, name=name, detail=detail), at)
 
 
 def _library(seen: Seen, event: LogEvent, at: str) -> None:
@@ -194,7 +202,7 @@ def _nvml(code: int | None) -> Callable[[Seen, LogEvent, str], None]:
     def note(seen: Seen, event: LogEvent, at: str) -> None:
         error = event.parameters.get("error", "").strip().rstrip(".").casefold()
         found = code if code is not None else NVML_CODES.get(error)
-        seen.note("driver.nvml", ApiAnswer(outcome=Api.ERROR, code=found, detail=event.parameters.get("error", "")), at)
+        seen.note("driver.nvml", nvml_answer(found, event.parameters.get("error", "")), at)
 
     return note
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpudoctor.facts.model import Api, ApiAnswer, LogEvent
-from gpudoctor.logs.formats.places import WSL_SAID
+from gpudoctor.logs.formats.places import IMAGE_SAID, WSL_SAID
 from gpudoctor.logs.seen import Seen
 
 # nvml.h, nvmlReturn_t, by what is printed of it
@@ -14,12 +14,18 @@ NVML_CODES = {
 }  # fmt: skip
 
 
+def nvml_answer(code: int | None, said: str = "") -> ApiAnswer:
+    """Return a refusal of NVML's, in NVML's words where the text gives the number alone."""
+    words = next((words for words, number in NVML_CODES.items() if number == code), "")
+    return ApiAnswer(outcome=Api.ERROR, code=code, detail=said or words)
+
+
 def container_tool(seen: Seen, event: LogEvent, at: str) -> None:
     """Take what NVML answered the container tool, which runs on the host."""
     said = event.parameters.get("detail", "").partition("nvml error: ")[2]
     code = next((number for words, number in NVML_CODES.items() if said.startswith(words)), None)
     if code is not None:
-        seen.note("driver.nvml", ApiAnswer(outcome=Api.ERROR, code=code, detail=said), at)
+        seen.note("driver.nvml", nvml_answer(code, said), at)
 
 
 def cudnn_driver(seen: Seen, event: LogEvent, at: str) -> None:
@@ -37,10 +43,24 @@ def apply_suspend(seen: Seen) -> None:
         seen.note("driver.cuda_init", answer, f"{failed.source}:{failed.line}")
 
 
+def _apply_image(seen: Seen) -> None:
+    """Note a container where an image is named beside a libcuda that is newer than the kernel module."""
+    at = seen.hints.get(IMAGE_SAID)
+    told = [event.parameters for event in seen.events if event.message == "kernel-library-mismatch"]
+    if at is None or not told or seen.value("host.container"):
+        return
+    branch = {key: told[-1].get(key, "").partition(".")[0] for key in ("kernel", "library")}
+    if all(number.isdecimal() for number in branch.values()) and int(branch["library"]) > int(branch["kernel"]):
+        seen.note("host.container", "docker", at)
+
+
 def apply_places(seen: Seen) -> None:
-    """Note WSL where only words tell it, and something else shows that it was Linux which found no GPU, or no NVIDIA
-    driver: the same words may stand beside what was tried on Windows.
+    """Note a container, or WSL, where only words tell it.
+
+    Of WSL something else must show that it was Linux which found no GPU, or no NVIDIA driver: the same words may stand
+    beside what was tried on Windows.
     """
+    _apply_image(seen)
     at = seen.hints.get(WSL_SAID)
     if at is None or seen.value("host.wsl") or "windows-prompt" in seen.hints:
         return

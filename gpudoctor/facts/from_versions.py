@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from gpudoctor.facts.model import Api, ApiAnswer, LibcudaKind, LogEvent
+from gpudoctor.facts.from_places import nvml_answer
+from gpudoctor.facts.model import LibcudaKind, LogEvent
 from gpudoctor.logs.seen import Seen
 
 NVML_MISMATCH = 18
@@ -21,7 +22,7 @@ def mismatch(seen: Seen, event: LogEvent, at: str) -> None:
 
 def api_mismatch(seen: Seen, event: LogEvent, at: str) -> None:
     """Note the versions of kernel module and libraries that the module itself found to differ."""
-    seen.note("driver.nvml", ApiAnswer(outcome=Api.ERROR, code=NVML_MISMATCH), at)
+    seen.note("driver.nvml", nvml_answer(NVML_MISMATCH), at)
     if "library" in event.parameters:
         _version(seen, "driver.nvml_version", event.parameters["library"], at)
     if "kernel" in event.parameters:

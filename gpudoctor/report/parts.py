@@ -33,10 +33,15 @@ def explained_by(report: Report, cause: Finding) -> list[str]:
     )
 
 
+def capital(text: str) -> str:
+    """Return a message with a capital; names such as cuDNN and cuBLAS stay as they are."""
+    return text if text[:2] == "cu" and text[2:3].isupper() else text[:1].upper() + text[1:]
+
+
 def sentence(text: str) -> str:
     """Return a message on one line, without control characters, with a capital and a full stop."""
     text = clean(text)
-    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "?")) else ".")
+    return capital(text) + ("" if text.endswith((".", "?")) else ".")
 
 
 def evidence_text(item: Evidence) -> str:

@@ -18,6 +18,7 @@ from gpudoctor.processes.classify import (
 from gpudoctor.processes.model import ProcessClass
 from gpudoctor.report.clean import clean
 from gpudoctor.report.page import Page
+from gpudoctor.report.parts import capital
 from gpudoctor.report.process_lines import KERNEL, age, gpu_name, kinds_of, listed, name_of, owner_of, size, title_of
 
 WIDTH = 80
@@ -58,7 +59,7 @@ def render(
     for finding in report.findings:
         if finding.severity >= Severity.WARNING and finding.rule != LACK:  # which the first line of its GPU tells
             page.heading((f"{finding.rule} ({finding.severity.label}): ", _COLOURS[finding.severity]))
-            page.paragraph(f"{finding.message[:1].upper()}{finding.message[1:]}.")
+            page.paragraph(f"{capital(finding.message)}.")
     _advice(page, facts)
     return page.text().lstrip("\n")
 

@@ -8,6 +8,7 @@ from gpudoctor.findings import Applicability, Confidence, Finding, Outcome, Reme
 from gpudoctor.report.areas import Area, State, areas
 from gpudoctor.report.clean import clean
 from gpudoctor.report.page import Page, Part
+from gpudoctor.report.parts import capital
 
 WIDTH = 80
 WORKS = "gpu-works"
@@ -128,7 +129,7 @@ def _is_explained_by(finding: Finding, cause: Finding) -> bool:
 
 
 def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "?")) else ".")
+    return capital(text) + ("" if text.endswith((".", "?")) else ".")
 
 
 def _remedies(page: _Page, remedies: tuple[Remedy, ...]) -> None:

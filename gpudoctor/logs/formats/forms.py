@@ -47,7 +47,7 @@ _JETSON = r"\bjetson[ -](?:nano|orin|xavier|agx|tx[12]|thor)|\bjet ?pack\b"
 _RELEASE = r"(?<![\d.])(?P<version>[12]\.\d{1,2}(?:\.\d{1,2})?(?:rc\d)?)(?![\d.]|-rc)"
 _PYTHON = r"(?<![\d.])(?P<version>[23]\.\d{1,2}(?:\.\d{1,2})?)(?![\d.])"
 _CARD = (
-    r"(?i:(?:nvidia |geforce |quadro |tesla )*(?:(?:rtx|gtx|gt) ?a?\d{3,4}(?: ?ti)?(?: super)?|[pvatkm]\d{1,3}0\b"
+    r"(?i:(?:nvidia |geforce |quadro |tesla )*(?:(?:rtx|gtx|gt) ?a?\d{3,4}m?(?: ?ti)?(?: super)?|[pvatkm]\d{1,3}0\b"
     r"|titan \w{1,5}))"
 )
 # `tf.test.is_built_with_cuda() returns False`, also in a comment behind the call and in a heading.

@@ -6,7 +6,8 @@ from gpudoctor.logs.seen import Seen, compiled
 
 OPENERS = (b"\nFROM ",)
 
-WSL_SAID = "wsl-said"
+WSL_SAID, IMAGE_SAID = "wsl-said", "image-said"
+_IMAGE = r"(?<![\w./-])(?:docker\.io/)?(?:nvidia/cuda|tensorflow/tensorflow|nvcr\.io/nvidia/[\w-]{2,40}):[\w.-]{1,80}"
 LONGEST = 400
 # A person, or a form that a person filled in.
 _WSL = (
@@ -37,6 +38,12 @@ class Reader:
             if seen.value("host.container") is None:
                 seen.note("host.container", "docker", self._image)
             self._image = ""
+        if (
+            ("nvidia/" in text or "tensorflow/tensorflow:" in text)
+            and IMAGE_SAID not in seen.hints
+            and compiled(_IMAGE).search(text)
+        ):
+            seen.hint(IMAGE_SAID, at)
         if (
             WSL_SAID not in seen.hints
             and ".cc:" not in text

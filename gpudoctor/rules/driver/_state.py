@@ -100,3 +100,11 @@ def uvm_node_missing(facts: Facts) -> bool:
     failed = any(failed_with(facts.driver.cuda_init.get(), code) for code in WITHOUT_UVM)
     there = any(re.match(_OF_A_GPU, path) for path in paths)
     return failed and there and UVM not in paths and not closed_nodes(facts)
+
+
+def vgpu_by_name(facts: Facts) -> int | None:
+    """Return the first GPU whose name is that of a vGPU profile: GRID T4-4Q, NVIDIA A100-40C."""
+    for index, gpu in enumerate(facts.gpus):
+        if re.search(r"-\d{1,3}[QCAB]\d?\Z", gpu.name.get() or ""):
+            return index
+    return None

@@ -27,6 +27,11 @@ WITHOUT_COMPAT = Remedy(
     commands=("echo $LD_LIBRARY_PATH", "ldconfig -p | grep libcuda.so"),
     applicability=Applicability.MANUAL,
 )
+OLDER_IMAGE = Remedy(
+    summary="Use an image with a CUDA that the host's driver serves: nvidia-smi on the host tells it at its top right.",
+    commands=("nvidia-smi", "docker run --rm --gpus all nvidia/cuda:OLDER-TAG nvidia-smi"),
+    applicability=Applicability.MANUAL,
+)
 
 
 @rule(
@@ -158,7 +163,7 @@ def _from_log(self: Rule, facts: Facts) -> Iterator[Draft]:
             ("host.container", "driver.kernel_module_version", "driver.libcuda_version", "driver.cuda_init"),
             variant="newer-compat",
             confidence=Confidence.LIKELY,
-            remedies=install_driver(facts),
+            remedies=(OLDER_IMAGE, *install_driver(facts)),
             module=pair[0],
             library=pair[1],
         )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from gpudoctor.facts.model import Api, Facts, Gpu, ProcessKind
 from gpudoctor.findings import Applicability, Capability, Confidence, Evidence, Remedy, Severity
-from gpudoctor.rules.driver._state import outcome
+from gpudoctor.rules.driver._state import outcome, vgpu_by_name
 from gpudoctor.rules.observed import seen_gpu_devices, working_gpu_devices
 from gpudoctor.rules.python._state import events, seen
 from gpudoctor.rules.registry import Draft, Rule, rule
@@ -86,7 +86,8 @@ def gpu_exclusive_or_mig(self: Rule, facts: Facts) -> Iterator[Draft]:
                 remedies=(_choose(gpu),),
             )
     # A virtual GPU without a licence answers the same; that rule says so.
-    if told and not yielded and not events(facts, "vgpu-unlicensed"):
+    virtual = events(facts, "vgpu-unlicensed") or vgpu_by_name(facts) is not None
+    if told and not yielded and not virtual:
         yield self.finding(seen(told), variant="busy", confidence=Confidence.LIKELY, remedies=(DEFAULT_MODE,))
     if not told and not yielded and not facts.gpus:
         facts.tensorflow.events.require()

@@ -87,7 +87,7 @@ def _from_text(self: Rule, facts: Facts) -> Iterator[Draft]:
             yield self.finding(
                 (*seen(told), "host.container"),
                 variant=variant,
-                remedies=(_SET_UP,) if variant == "toolkit" else start(container or "docker"),
+                remedies=_remedies(variant, told[0].message, container or "docker"),
                 container=container or "docker",
                 detail=detail,
             )
@@ -131,6 +131,18 @@ def _elsewhere(detail: str) -> bool:
 _OF_THE_HOST = ("version mismatch", "nvml error: driver not loaded", "nvml error: insufficient permissions")
 
 
+def _remedies(variant: str, message: str, container: str) -> tuple[Remedy, ...]:
+    if message == "container-cdi":
+        return (_DESCRIBE,)
+    return (_SET_UP,) if variant == "toolkit" else start(container)
+
+
+_DESCRIBE = Remedy(
+    summary="Let the NVIDIA Container Toolkit on the host describe the GPUs for CDI, and start the container anew; "
+    "Podman knows CDI since 4.1, Docker since 25.",
+    commands=("sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml", "nvidia-ctk cdi list"),
+    applicability=Applicability.UNSAFE,
+)
 _SET_UP = Remedy(
     summary="Install the NVIDIA Container Toolkit on the host, set the engine up for it, and restart the engine.",
     commands=("sudo apt-get install nvidia-container-toolkit", *TOOLKIT),

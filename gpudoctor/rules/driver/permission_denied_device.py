@@ -24,6 +24,13 @@ JOIN_GROUP = Remedy(
     commands=("ls -l /dev/nvidia*", 'sudo usermod -aG "$(stat -c %G /dev/nvidiactl)" "$USER"'),
     applicability=Applicability.UNSAFE,
 )
+OPEN_FILES = Remedy(
+    summary="Open the files to all users; if they close again, see which mode the driver is told to give them "
+    "(NVreg_DeviceFileMode in /etc/modprobe.d).",
+    commands=("sudo chmod 0666 /dev/nvidia*", "grep DeviceFile /proc/driver/nvidia/params",
+              "grep -r NVreg_DeviceFile /etc/modprobe.d"),
+    applicability=Applicability.UNSAFE,
+)  # fmt: skip
 ASK = Remedy(
     summary="Ask the scheduler for a GPU (Slurm: --gres=gpu:1), or let the service that runs this have the "
     "device files (systemd: DeviceAllow).",
@@ -41,6 +48,7 @@ ASK = Remedy(
         "text": "this user may not open the device files of the GPU (/dev/nvidia*)",
         "group": "a control group or a security module keeps this process from {nodes}, though the modes of the files "
         "let everybody in",
+        "root-only": "the device files of the GPU are open to root only",
         "group-only": "the device files of the GPU are open to the group {owners} only, and CUDA finds no device",
     },
 )
@@ -51,7 +59,11 @@ def permission_denied_device(self: Rule, facts: Facts) -> Iterator[Draft]:
     How to fix: join the group that owns the files, or let the driver create them for all users (mode 0666 is its
     default). On a cluster, ask the scheduler for a GPU: it keeps the files closed otherwise.
     """
-    told = events(facts, "device-file-refused", "device-file-closed")
+    shut = events(facts, "device-file-closed")
+    if shut:
+        yield self.finding((*seen(shut), "driver.nvml"), variant="root-only", remedies=(OPEN_FILES,))
+        return
+    told = events(facts, "device-file-refused")
     of_group = events(facts, "device-file-of-group")
     if of_group and any(failed_with(facts.driver.cuda_init.get(), code) for code in (CUDA_NO_DEVICE, CUDA_UNKNOWN)):
         yield self.finding(

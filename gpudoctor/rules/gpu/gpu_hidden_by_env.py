@@ -66,7 +66,7 @@ def gpu_hidden_by_env(self: Rule, facts: Facts) -> Iterator[Draft]:
             ("driver.cuda_init", *seen(events(facts, "versions-agree"))),
             variant="perhaps",
             confidence=Confidence.POSSIBLE,
-            remedies=(UNSET,),
+            remedies=(UNSET_ON_WINDOWS if facts.host.os.get() == "windows" else UNSET,),
         )
         return
     facts.python.environment.require()
