@@ -273,6 +273,7 @@ _HANDLERS: dict[str, Callable[[Seen, LogEvent, str], None]] = {
     "nouveau-in-use": _put("driver.modules_loaded", ("nouveau",)),
     "module-not-signed": _unsigned,
     "secure-boot-on": _put("host.secure_boot", True),
+    "said-secure-boot": _put("host.secure_boot", True),
     "module-not-loaded": _module,
     "hidden-by-variable": _hidden,
     **dict.fromkeys(SHOW_A_DEVICE, _device),

@@ -5,11 +5,11 @@ from __future__ import annotations
 _RUNS = r"(?:run(?:s|ning)?|execut\w{1,3}|typ(?:e|ing)|call(?:ing)?|command|using|use)"
 _STOPS = (
     r"(?:hangs?|hung|hanging|freez\w{1,3}|froze|stucks?|st[ou]p\w{0,3} (?:working|responding)|never (?:returns?|ends?"
-    r"|finish\w{0,2}|comes? back)|no (?:response|output|answer)|(?:doesn.t|does not|not) (?:respond|return|answer|finish"
-    r"|end)\w{0,3}|takes forever|blocks?)"
+    r"|finish\w{0,2}|comes? back)|no (?:response|output|answer)|(?:doesn.t|does not|not) (?:respond|return|answer"
+    r"|finish|end)\w{0,3}|takes forever|blocks?)"
 )
 _ROOT = r"(?:as root|(?:with|using|under|by) sudo|sudo|root user|as the root|superuser)"
-_GPU = r"(?:gpus?|cuda|tensorflow|nvidia|device|it|instances?)"
+_TIME = r"\b\d+ ?(?:s|sec\w{0,4}|min\w{0,4})\b"
 
 ROWS: tuple[tuple[str, tuple[tuple[str, ...], ...], tuple[str, ...], str], ...] = (
     (
@@ -52,7 +52,10 @@ ROWS: tuple[tuple[str, tuple[tuple[str, ...], ...], tuple[str, ...], str], ...] 
     ),
     (
         "said-smi-hangs",
-        (("nvidia-smi",), ("hang", "hung", "freez", "froze", "stuck", "stop", "never", "no ", "not ", "n't", "forever")),
+        (
+            ("nvidia-smi",),
+            ("hang", "hung", "freez", "froze", "stuck", "stop", "never", "no ", "not ", "n't", "forever"),
+        ),
         (
             r"\b(?:when|if|even|also|once)\b[^.\r\n]{0,24}\bnvidia-smi\b[^.\r\n]{0,50}\b" + _STOPS,
             r"\bnvidia-smi\b\W{0,3}(?:command |also |itself |just |simply |then |too |it |will ){0,3}" + _STOPS,
@@ -64,10 +67,10 @@ ROWS: tuple[tuple[str, tuple[tuple[str, ...], ...], tuple[str, ...], str], ...] 
         "said-order-differs",
         (("nvidia-smi", "cuda_device_order", "pci_bus_id", "pci order"), ("gpu", "device", "card", "order", "index")),
         (
-            r"\bnvidia-smi\b[^.\r\n]{0,60}\b(?:other|different|reverse\w{0,1}|another|opposite|inconsistent|not the same)"
-            r"\b[^.\r\n]{0,24}\b(?:order|ids?|index\w{0,2}|number\w{0,3}|gpu)\b",
-            r"\b(?:order|ids?|index\w{0,2}|indices|number\w{0,3}|gpu)\b[^.\r\n]{0,40}\b(?:disagrees?|mismatch\w{0,2}|do(?:es)?"
-            r" not match|don.t match|doesn.t match|differs?|different)\b[^.\r\n]{0,24}\bnvidia-smi\b",
+            r"\bnvidia-smi\b[^.\r\n]{0,60}\b(?:other|different|reverse\w{0,1}|another|opposite|inconsistent"
+            r"|not the same)\b[^.\r\n]{0,24}\b(?:order|ids?|index\w{0,2}|number\w{0,3}|gpu)\b",
+            r"\b(?:order|ids?|index\w{0,2}|indices|number\w{0,3}|gpu)\b[^.\r\n]{0,40}\b(?:disagrees?|mismatch\w{0,2}"
+            r"|do(?:es)? not match|don.t match|doesn.t match|differs?|different)\b[^.\r\n]{0,24}\bnvidia-smi\b",
             r"\b(?:set|select|chose|choose|pick)\w{0,3}\b[^.\r\n]{0,24}\bgpus? ?\d\b[^\r\n]{0,90}\bnvidia-smi\b"
             r"[^.\r\n]{0,60}\bgpus? ?\d\b",
             r"\bnvidia-smi\b[^.\r\n]{0,12}\blists\b[^.\r\n]{0,24}\bpci\b",
@@ -76,8 +79,10 @@ ROWS: tuple[tuple[str, tuple[tuple[str, ...], ...], tuple[str, ...], str], ...] 
     ),
     (
         "said-path-in-the-way",
-        (("ld_library_path", "/usr/local/cuda", "library path"), ("remov", "unset", "conflict", "clear", "order", "first",
-                                                                 "ahead", "before")),
+        (
+            ("ld_library_path", "/usr/local/cuda", "library path"),
+            ("remov", "unset", "conflict", "clear", "order", "first", "ahead", "before"),
+        ),
         (
             r"\b(?:remov|unset|delet|clear|empty)\w{0,4}\b[^\r\n]{0,60}\bld_library_path\b[^\r\n]{0,40}\b(?:solv|fix"
             r"|work|help|resolv)\w{0,3}",
@@ -93,9 +98,10 @@ ROWS: tuple[tuple[str, tuple[tuple[str, ...], ...], tuple[str, ...], str], ...] 
             event,
             (("augment",), ("epoch", "step", "iteration", "training"), ("s,", "s)", "sec", "min", "slow", "times")),
             (
-                r"(?:\b|_)augment\w{0,6}\b[^\r\n]{0,120}\b\d+ ?(?:s|sec\w{0,4}|min\w{0,4})\b[^\r\n]{0,40}\b(?:but|while|without|vs)\b"
-                r"[^\r\n]{0,100}\b\d+ ?(?:s|sec\w{0,4}|min\w{0,4})\b",
-                r"\bwithout (?:the |any |data |image |this )?augment\w{0,6}\b[^\r\n]{0,60}\b(?:faster|quicker|\d ?(?:x|times))\b",
+                r"(?:\b|_)augment\w{0,6}\b[^\r\n]{0,120}" + _TIME + r"[^\r\n]{0,40}\b(?:but|while|without|vs)\b"
+                r"[^\r\n]{0,100}" + _TIME,
+                r"\bwithout (?:the |any |data |image |this )?augment\w{0,6}\b[^\r\n]{0,60}\b"
+                r"(?:faster|quicker|\d ?(?:x|times))\b",
             ),
             r"",
         )
@@ -105,8 +111,8 @@ ROWS: tuple[tuple[str, tuple[tuple[str, ...], ...], tuple[str, ...], str], ...] 
         "said-reading-slow",
         (("nfs", "hdd", "disk", "drive", "storage", "network share", "file system", "filesystem", "bucket"), ("slow",)),
         (
-            r"\b(?:nfs|cifs|hdd|(?:hard |network |external )?(?:disk|drive|share)|storage|file ?system|bucket)\b[^.\r\n]{0,50}"
-            r"\b(?:very|too|so|really|quite|extremely|is|are) slow\b",
+            r"\b(?:nfs|cifs|hdd|(?:hard |network |external )?(?:disk|drive|share)|storage|file ?system|bucket)\b"
+            r"[^.\r\n]{0,50}\b(?:very|too|so|really|quite|extremely|is|are) slow\b",
             r"\bslow (?:hdd|nfs|disk|hard (?:disk|drive)|network (?:drive|share)|storage|file ?system)\b",
         ),
         r"\b(?:not|n't|isn.t)\b[^.\r\n]{0,8}\bslow\b",

@@ -235,13 +235,17 @@ MESSAGES: tuple[Message, ...] = (
             "failed to allocate memory [Op:",
             "SameWorkerRecvDone unable to allocate output tensor",
             "Dst tensor is not initialized",
+            "failed. Status: out of memory",
         ),
         r"OOM when allocating tensor(?: with shape ?\[(?P<shape>[\d, ]{0,80})\](?: and type (?P<type>\w{1,20}))?"
         r"(?: on (?P<device>/[\w:/]{1,100}))?)?"
         r"|ailed to alloc(?:ate)? (?P<size>[\d.]{1,12}[KMGT]?i?B?)[^\r\n]{0,60}? from device: CUDA_ERROR_OUT_OF_MEMORY"
         r"|ran out of memory trying to allocate (?P<wanted>[\d.]{1,12}[KMGT]?i?B)?"
         r"|Out of memory while trying to allocate (?P<bytes>\d{1,15})?"
-        r"|CUDA_ERROR_OUT_OF_MEMORY|failed to allocate memory|SameWorkerRecvDone|Dst tensor is not initialized",
+        r"|CUDA_ERROR_OUT_OF_MEMORY|failed to allocate memory|SameWorkerRecvDone|Dst tensor is not initialized"
+        r"|(?P<call>(?:cuda[A-Z]\w{3,30}\(\)(?: on GPU:\d{1,3})?"
+        r"|CUDA runtime implicit initialization on GPU:\d{1,3}) failed\. Status): "
+        r"out of memory",
         "The GPU's memory did not suffice.",
         "CUDA driver, bfc_allocator.cc, op_kernel.cc, xla",
     ),
@@ -381,6 +385,15 @@ MESSAGES: tuple[Message, ...] = (
         "protobuf",
     ),
     Message(
+        "protobuf-halves",
+        _K.IMPORT_FAILED,
+        ("Descriptors should not be created directly, but only retrieved from their parent",),
+        "",
+        "Code that protoc wrote does not fit the protobuf package, or the package's Python and compiled parts differ.",
+        "protobuf",
+        example="TypeError: Descriptors should not be created directly, but only retrieved from their parent.",
+    ),
+    Message(
         "protobuf-generated-code",
         _K.IMPORT_FAILED,
         (" Protobuf Gencode/Runtime ",),
@@ -451,6 +464,7 @@ MESSAGES: tuple[Message, ...] = (
             "Only instances of `keras.Layer` can be added to a Sequential model",
             "`to_annotate` can only be a `keras.Model` instance",
             "`keras.optimizers.legacy` is not supported in Keras 3",
+            "restore a checkpoint from a legacy Keras optimizer into a v2.11+ Optimizer",
             "A KerasTensor cannot be used as input to a TensorFlow function",
             "The `save_format` argument is deprecated in Keras 3",
             "Could not locate class 'Functional'",

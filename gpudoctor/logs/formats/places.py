@@ -17,6 +17,14 @@ _WSL = (
 )
 # Advice, and what was not done.
 _NO_WSL = r"\b(?:install|please|need to|should|could|not|without|instead|recommend\w{0,2}|try|switch\w{0,3})\b"
+# Said beside what fails there: elsewhere it may be the machine itself that fails.
+_CONTAINER = (
+    r"\b(?:in|inside|within|from) (?:the |my |a |an |this )?(?:\w{1,12} )?(?:docker|podman) container\b"
+    r"|\b(?:docker|podman) container\b[^.\r\n]{0,40}\b(?:when|if|as) i (?:run|start)"
+    r"|\binside (?:the |my |a |an )?(?:docker|container)\b"
+)
+_FAILS = r"\b(?:not|no|error|fail\w{0,2}|cannot|can.t|unable|n't|doesn.t|isn.t)\b"
+_ELSEWHERE = r"\b(?:works?|working|fine|outside|without|should|could|try|recommend\w{0,2}|instead|host)\b|https?:"
 _FROM = r"FROM [\w./-]{2,120}(?:[:@][\w.:-]{1,100})?(?: (?i:as) [\w-]{1,40})?\Z"
 _STEP = ("RUN ", "ENV ", "ADD ", "COPY ", "WORKDIR ", "CMD ", "ENTRYPOINT ")
 
@@ -38,6 +46,14 @@ class Reader:
             if seen.value("host.container") is None:
                 seen.note("host.container", "docker", self._image)
             self._image = ""
+        if "container" in text and ".cc:" not in text and seen.value("host.container") is None:
+            low = text.casefold()
+            if (
+                compiled(_CONTAINER).search(low)
+                and compiled(_FAILS).search(low)
+                and not compiled(_ELSEWHERE).search(low)
+            ):
+                seen.note("host.container", "podman" if "podman" in low else "docker", at)
         if (
             ("nvidia/" in text or "tensorflow/tensorflow:" in text)
             and IMAGE_SAID not in seen.hints

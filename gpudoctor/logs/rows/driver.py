@@ -94,7 +94,8 @@ ROWS = (
             '"nvidia-smi" ',
         ),
         # Shells say it in the language of their user.
-        r"nvidia-smi: (?:command )?not found|command not found: nvidia-smi|Command 'nvidia-smi' not found"
+        r"nvidia-smi: (?:command )?not found|nvidia-smi: No such file or directory"
+        r"|command not found: nvidia-smi|Command 'nvidia-smi' not found"
         r"|'nvidia-smi' is not recognized"
         r"|nvidia-smi ?: (?:Befehl nicht gefunden|commande introuvable|orden no encontrada|comando no encontrado"
         r"|no se encontr\S{1,3} la orden|comando n\S{1,4} encontrado|comando non trovato|opdracht niet gevonden)"
@@ -472,7 +473,7 @@ ROWS = (
     Message(
         "vgpu-unlicensed",
         _K.DEGRADED,
-        ("Unlicensed (", "Failed to acquire license", "Failed to acquire/renew license"),
+        ("Unlicensed (", ": Unlicensed", "Failed to acquire license", "Failed to acquire/renew license"),
         r"Unlicensed|Failed to acquire(?:/renew)? license",
         "A virtual GPU has no licence: the driver slows it down or refuses work.",
         "nvidia-smi -q, nvidia-gridd",

@@ -99,6 +99,7 @@ ROWS = (
             "ould not find ptxas",
             "ouldn't get ptxas version",
             "ouldn't invoke ptxas",
+            "ptxas --version returned ",
             "Relying on driver to perform ptx compilation",
             "No PTX compilation provider is available",
         ),

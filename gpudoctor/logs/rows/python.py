@@ -185,6 +185,11 @@ ROWS = (
             "module 'tensorflow' has no attribute 'keras'",
             "module 'tensorflow' has no attribute 'constant'",
             "module 'tensorflow' has no attribute 'version'",
+            "module 'tensorflow' has no attribute 'test'",
+            "module 'tensorflow' has no attribute 'Variable'",
+            "module 'tensorflow' has no attribute 'compat'",
+            "module 'tensorflow' has no attribute 'float32'",
+            "module 'tensorflow' has no attribute 'device'",
         ),
         r"module 'tensorflow' has no attribute '(?P<attribute>\w{1,40})'",
         "What is imported as tensorflow is not a whole TensorFlow: remains of one, or a file of that name.",
@@ -308,6 +313,16 @@ ROWS = (
         "The process behind a notebook was ended.",
         "Jupyter, VS Code",
         example="The kernel appears to have died. It will restart automatically.",
+    ),
+    Message(
+        "import-crash-said",
+        _K.IMPORT_FAILED,
+        ("egmentation fault", "egfault", "egmentation Fault", "egment Fault", "SIGSEGV"),
+        r"(?i:import(?:ing|s)?(?: of)? tensorflow)\b[^\r\n]{0,40}(?i:segment\w{0,5} fault|segfault|sigsegv)"
+        r"|(?i:segment\w{0,5} fault|segfault|sigsegv)\w{0,3}[^\r\n]{0,40}(?i:\bimport(?:ing|s)?(?: of)? tensorflow)\b",
+        "Somebody says that the import of TensorFlow crashes the interpreter.",
+        "a person",
+        example="import tensorflow ends in a Segmentation fault",
     ),
     Message(
         "import-said",

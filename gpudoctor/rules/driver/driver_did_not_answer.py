@@ -37,7 +37,7 @@ def driver_did_not_answer(self: Rule, facts: Facts) -> Iterator[Draft]:
     power supply or its slot.
     """
     nvml, cuda = facts.driver.nvml.get(), facts.driver.cuda_init.get()
-    told = events(facts, "driver-hangs")
+    told = events(facts, "driver-hangs", "said-smi-hangs")
     if told and Api.OK not in (outcome(nvml), outcome(cuda)):
         yield self.finding(seen(told), variant="said", confidence=Confidence.LIKELY, remedies=(LOOK,))
         return

@@ -25,6 +25,8 @@ SAME_ORDER = Remedy(
     variants={
         "left-out": "TensorFlow leaves out a GPU that is much smaller than another ({count} multiprocessors, {minimum} "
         "are asked for)",
+        "said": "nvidia-smi is said to number the GPUs otherwise than the program: CUDA begins with the fastest, "
+        "nvidia-smi counts in the order of the PCI bus",
         "ordinal": "a GPU number was used that CUDA does not have, on a machine with GPUs of different kinds ({names})",
     },
 )
@@ -51,6 +53,16 @@ def mixed_gpus(self: Rule, facts: Facts) -> Iterator[Draft]:
     if not facts.gpus:
         facts.tensorflow.events.require()
     environment = facts.python.environment.get() or {}
+    said = events(facts, "said-order-differs")
+    if said and environment.get(VARIABLE) != BY_PCI:
+        yield self.finding(
+            (*seen(said), f"python.environment[{VARIABLE}]"),
+            variant="said",
+            severity=Severity.WARNING,
+            confidence=Confidence.LIKELY,
+            remedies=(SAME_ORDER,),
+        )
+        return
     if len(names) < 2 or environment.get(VARIABLE) == BY_PCI:  # noqa: PLR2004 (two kinds)
         return
     ordinal, said = events(facts, "invalid-device"), events(facts, "said-other-gpu")

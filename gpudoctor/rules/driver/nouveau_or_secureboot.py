@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpudoctor.facts.model import Absent, Facts, Known, LogEvent
+from gpudoctor.facts.model import Absent, Facts, Known, LogEvent, Unknown
 from gpudoctor.findings import Applicability, Capability, Confidence, Remedy, Severity
-from gpudoctor.rules.driver._state import answers, has_pci_gpu, nouveau_in_the_way, require_own_driver
+from gpudoctor.rules.driver._state import (
+    NVML_DRIVER_NOT_LOADED,
+    answers,
+    failed_with,
+    has_pci_gpu,
+    nouveau_in_the_way,
+    require_own_driver,
+)
 from gpudoctor.rules.observed import seen_gpu_devices
 from gpudoctor.rules.python._state import events, seen
 from gpudoctor.rules.registry import Draft, Rule, rule
@@ -52,6 +59,15 @@ def nouveau_or_secureboot(self: Rule, facts: Facts) -> Iterator[Draft]:
     told = events(facts, "module-not-signed", "probe-not-called", "nouveau-in-use")
     if told:
         yield from _from_text(self, facts, told)
+        return
+    silent = failed_with(facts.driver.nvml.get(), NVML_DRIVER_NOT_LOADED)
+    if facts.host.secure_boot.get() and silent and isinstance(facts.host.pci_gpus, Unknown):
+        yield self.finding(
+            ("host.secure_boot", "driver.nvml"),
+            variant="secure-boot",
+            confidence=Confidence.LIKELY,
+            remedies=(ENROL_KEY,),
+        )
         return
     if not has_pci_gpu(facts):
         return

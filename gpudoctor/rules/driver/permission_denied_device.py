@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpudoctor.facts.model import Api, Facts, Known
+from gpudoctor.facts.model import Api, Facts, Known, Unknown
 from gpudoctor.findings import Applicability, Capability, Confidence, Remedy, Severity
 from gpudoctor.rules.driver._state import (
     CUDA_NO_DEVICE,
@@ -22,6 +22,12 @@ NVML_NO_PERMISSION = 4
 JOIN_GROUP = Remedy(
     summary="See which group owns the files, join it, and log in again.",
     commands=("ls -l /dev/nvidia*", 'sudo usermod -aG "$(stat -c %G /dev/nvidiactl)" "$USER"'),
+    applicability=Applicability.UNSAFE,
+)
+MAKE_FILES = Remedy(
+    summary="Let the driver make its device files, as root does when it first uses the GPU; the persistence daemon "
+    "keeps them.",
+    commands=("sudo nvidia-modprobe -u -c=0", "ls -l /dev/nvidia*"),
     applicability=Applicability.UNSAFE,
 )
 OPEN_FILES = Remedy(
@@ -46,6 +52,8 @@ ASK = Remedy(
     message="this user may not open {nodes}: CUDA works for root only",
     variants={
         "text": "this user may not open the device files of the GPU (/dev/nvidia*)",
+        "said": "the GPU is said to work for root only, or once root has used it: this user may not open its device "
+        "files, or may not make them",
         "group": "a control group or a security module keeps this process from {nodes}, though the modes of the files "
         "let everybody in",
         "root-only": "the device files of the GPU are open to root only",
@@ -78,6 +86,15 @@ def permission_denied_device(self: Rule, facts: Facts) -> Iterator[Draft]:
     by_group = bool(closed) and all(by_mode_open(node) for node in closed)
     if told or (failed_with(facts.driver.nvml.get(), NVML_NO_PERMISSION) and not by_group):
         yield self.finding((*seen(told), "driver.nvml"), variant="text", remedies=(JOIN_GROUP,))
+        return
+    said = events(facts, "said-works-for-root")
+    if said and isinstance(facts.driver.device_nodes, Unknown):
+        yield self.finding(
+            (*seen(said), "driver.cuda_init"),
+            variant="said",
+            confidence=Confidence.LIKELY,
+            remedies=(MAKE_FILES, JOIN_GROUP),
+        )
         return
     facts.driver.device_nodes.require()
     cuda = facts.driver.cuda_init.require()

@@ -72,7 +72,7 @@ def gpu_hidden_by_env(self: Rule, facts: Facts) -> Iterator[Draft]:
     facts.python.environment.require()
     if value is None:
         return
-    if _hides_all(value) and _not_asked(facts):
+    if _not_asked(facts) and (_hides_all(value) or _names_none(facts, value)):
         yield from _from_text(self, facts, value)
         return
     visible = facts.driver.cuda_device_count.require()
@@ -113,6 +113,28 @@ def _names_one_of(value: str, count: int) -> bool:
     return first.isdigit() and int(first) < count
 
 
+# What explains a CUDA without devices better than a number in a variable.
+_OTHERWISE = (
+    *(
+        "kernel-driver-not-running",
+        "no-device-node",
+        "kernel-library-mismatch",
+        "smi-no-communication",
+        "smi-not-found",
+    ),
+    *("smi-no-devices", "container-without-driver"),
+)
+
+
+def _names_none(facts: Facts, value: str) -> bool:
+    """Whether, in a text, CUDA finds no device and the first number that is named may be that of no GPU."""
+    first = value.strip().strip("\"'").partition(",")[0].strip()
+    refused = failed_with(facts.driver.cuda_init.get(), NO_DEVICE)
+    high = first.isdigit() and int(first) >= max(1, len(facts.gpus))
+    instances = any(gpu.mig.get() for gpu in facts.gpus)  # gpu-exclusive-or-mig tells of them
+    return refused and high and not instances and facts.host.container.get() is None and not events(facts, *_OTHERWISE)
+
+
 def _not_asked(facts: Facts) -> bool:
     """Whether nobody counted the GPUs with and without the variable: then these are the facts of a text."""
     driver = facts.driver
@@ -126,11 +148,11 @@ def _from_text(self: Rule, facts: Facts, value: str) -> Iterator[Draft]:
     refused = failed_with(facts.driver.cuda_init.get(), NO_DEVICE)
     if not refused and facts.tensorflow.devices.get() is None and not facts.tensorflow.events.get():
         facts.driver.cuda_device_count.require()
-    windows = facts.host.os.get() == "windows"
+    windows, told = facts.host.os.get() == "windows", facts.tensorflow.devices.get() is not None
     yield self.finding(
         (f"python.environment[{VARIABLE}]", "driver.cuda_init", "tensorflow.devices"),
         variant=None if value.strip() else "unset",
-        confidence=Confidence.CERTAIN if refused or facts.tensorflow.devices.get() is not None else Confidence.LIKELY,
+        confidence=Confidence.CERTAIN if _hides_all(value) and (refused or told) else Confidence.LIKELY,
         remedies=(UNSET_ON_WINDOWS if windows else UNSET,),
         value=value,
     )

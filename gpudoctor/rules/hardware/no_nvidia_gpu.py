@@ -31,7 +31,11 @@ def _in_colab(facts: Facts) -> bool:
     Severity.ERROR,
     breaks=Capability.HARDWARE,
     message="this machine has no NVIDIA GPU: none is on its PCI bus, and neither NVML nor CUDA reports one",
-    variants={"colab": "the runtime of this Colab notebook gives TensorFlow no GPU: mostly it is one without a GPU"},
+    variants={
+        "colab": "the runtime of this Colab notebook gives TensorFlow no GPU: mostly it is one without a GPU",
+        "said": "the machine is said to have no GPU: TensorFlow computes on its CPU, and what it prints of CUDA is as "
+        "it has to be",
+    },
 )
 def no_nvidia_gpu(self: Rule, facts: Facts) -> Iterator[Draft]:
     """The machine has no NVIDIA GPU.
@@ -52,6 +56,9 @@ def no_nvidia_gpu(self: Rule, facts: Facts) -> Iterator[Draft]:
             confidence=Confidence.POSSIBLE if own else Confidence.LIKELY,
             remedies=(COLAB,),
         )
+        return
+    if isinstance(facts.host.pci_gpus, Unknown) and (said := _without_driver(facts, "said-no-gpu-here")):
+        yield self.finding(seen(said), variant="said", confidence=Confidence.LIKELY, remedies=(USE_THE_CPU,))
         return
     devices = facts.host.pci_gpus.require()
     reported = (facts.driver.nvml_device_count.get() or 0) + (facts.driver.cuda_device_count_unmasked.get() or 0)
@@ -74,8 +81,13 @@ def no_nvidia_gpu(self: Rule, facts: Facts) -> Iterator[Draft]:
 
 
 def _told_by_colab(facts: Facts) -> tuple[LogEvent, ...]:
-    """Return what Colab's own check printed, where nothing shows a driver or another cause."""
+    """Return what Colab's own check printed, where nothing shows another cause."""
+    other = events(facts, "cannot-dlopen", "library-not-loaded", "hidden-by-variable")
+    return () if other else _without_driver(facts, "colab-no-gpu")
+
+
+def _without_driver(facts: Facts, message: str) -> tuple[LogEvent, ...]:
+    """Return the events of a message, where nothing shows a driver or a GPU."""
     driver = isinstance(facts.driver.version, Known) or answers(facts) or facts.gpus
     listed = any(device.kind == "GPU" for device in facts.tensorflow.devices.get() or ())
-    other = events(facts, "cannot-dlopen", "library-not-loaded", "hidden-by-variable")
-    return () if driver or listed or other else events(facts, "colab-no-gpu")
+    return () if driver or listed else events(facts, message)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from gpudoctor import compat
 from gpudoctor.facts.model import Facts, FactUnavailable, Known, Library, LogEvent
 from gpudoctor.findings import Applicability, Capability, Confidence, Remedy, Severity
+from gpudoctor.plan import quote
 from gpudoctor.rules.libraries._remedies import VARIABLE, lead_loader
 from gpudoctor.rules.libraries._stack import Need, candidates, compiled_cudnn, cuda_major, folder_of, needs, shown
 from gpudoctor.rules.python._state import events, seen
@@ -29,6 +30,8 @@ ONE_RELEASE = Remedy(
     message="{found_by} leads the loader to {name} {have} in {folder}, before the one in {right_folder} ({right}), "
     "which fits TensorFlow {version}",
     variants={
+        "said": "a folder in the path of the loader is said to have been in the way: CUDA libraries of another version "
+        "win there",
         "mixed": "libraries of two CUDA releases are mixed: {file} does not find in {wanted} what it needs of it",
     },
 )
@@ -50,6 +53,10 @@ def cuda_libs_shadowed(self: Rule, facts: Facts) -> Iterator[Draft]:
             file=mixed[0].parameters["file"],
             wanted=_wanted(mixed[0]),
         )
+        return
+    said = events(facts, "said-path-in-the-way")
+    if said and not events(facts, "cudnn-runtime-too-old") and not isinstance(facts.libraries.found, Known):
+        yield self.finding(seen(said), variant="said", confidence=Confidence.LIKELY, remedies=(ONE_RELEASE,))
         return
     if not facts.tensorflow.cuda_build.require():
         return
@@ -112,7 +119,7 @@ def _remedies(facts: Facts, taken: Library, right: Library) -> tuple[Remedy, ...
         command = f"unset {VARIABLE}"
     else:
         first = [] if right.found_by else [folder_of(right)]
-        command = f"export {VARIABLE}={':'.join([*first, *rest])}"
+        command = f"export {VARIABLE}={quote(':'.join([*first, *rest]), compat.Os.LINUX)}"
     return (
         Remedy(
             summary=f"Take {folder_of(taken)} out of the loader's path, here and in the file that sets it.",

@@ -25,6 +25,7 @@ SMALL_DEVICE = 0.3
 FULL = "could not be opened"
 # Of what was free when TensorFlow started. A desktop and a browser leave more.
 LITTLE_FREE = 0.25
+WAS_FREE = " free"
 END_IT = Remedy(
     summary="End the other process if it is yours (a notebook keeps its memory until its kernel is shut down), use "
     "another GPU, or let both take memory as they need it.",
@@ -44,6 +45,7 @@ END_IT = Remedy(
     message="the GPU's memory is held by others ({who}), and too little is left for this program",
     variants={
         "full": "the GPU's memory was taken before TensorFlow came: it could not even be opened",
+        "start": "only {size} of the GPU's memory was free when TensorFlow started: the rest is held by others",
         "device": "TensorFlow got only {size} of the GPU's memory: the rest is held by others",
         "small": "even a small computation finds no memory on the GPU: {who} is taken",
     },
@@ -64,17 +66,23 @@ def gpu_oom_competing_process(self: Rule, facts: Facts) -> Iterator[Draft]:
     by_log, unnamed = held[0].fact == "tensorflow.events", held[0].fact.endswith("memory_used_bytes")
     yield self.finding(
         (*seen(told), *held),
-        variant=("full" if held[0].value == FULL else "device") if by_log else "small" if unnamed else None,
+        variant=_by_log(held[0].value) if by_log else "small" if unnamed else None,
         confidence=Confidence.LIKELY,
         remedies=(END_IT,),
         who=held[0].value,
-        size=held[0].value,
+        size=held[0].value.removesuffix(WAS_FREE),
     )
+
+
+def _by_log(value: str) -> str:
+    """Return the wording of what TensorFlow's log showed."""
+    return "full" if value == FULL else "start" if value.endswith(WAS_FREE) else "device"
 
 
 def others_hold_it(facts: Facts) -> tuple[Evidence, ...]:
     """Return what shows that others hold the memory of a GPU."""
-    unopened = events(facts, "device-not-opened")
+    refused = tuple(event for event in out_of_memory(facts) if "call" in event.parameters)
+    unopened = (*events(facts, "device-not-opened"), *refused)
     if unopened:  # it was full before TensorFlow came
         source = f"{unopened[0].source}, line {unopened[0].line}"
         return (Evidence(fact="tensorflow.events", value=FULL, source=source),)
@@ -108,7 +116,7 @@ def _little_free(facts: Facts) -> tuple[Evidence, ...]:
         free = event.parameters.get("free")
         if free and total and 0 < _size(free) < LITTLE_FREE * _size(total):
             place = f"{event.source or 'the log'}, line {event.line}"
-            return (Evidence(fact="tensorflow.events", value=free, source=place),)
+            return (Evidence(fact="tensorflow.events", value=f"{free}{WAS_FREE}", source=place),)
     return ()
 
 

@@ -38,6 +38,8 @@ LEAST = r">=(\d[\w.]*)"
     variants={
         "new": "protobuf{protobuf} is too new for TensorFlow{version}: importing it fails",
         "old": "protobuf{protobuf} is older than TensorFlow{version} needs: importing it fails",
+        "halves": "code that protoc wrote does not fit the protobuf package{protobuf}, or the package is mixed of two: "
+        "importing it fails",
         "broken": "the compiled part of the protobuf package does not load: it is damaged, mixed of two releases, or "
         "made for another system",
         "declared": "TensorFlow {version} requires protobuf {need}, and {protobuf} is installed",
@@ -90,19 +92,27 @@ def _need(facts: Facts, version: str, protobuf: str, declared: Conflict | None) 
 
 def _from_log(self: Rule, facts: Facts) -> Draft | None:
     """Return the finding for what a failed import printed."""
-    found = events(facts, "protobuf-descriptors", "protobuf-generated-code", "protobuf-too-old", "protobuf-too-new")
+    names = (
+        "protobuf-descriptors",
+        "protobuf-generated-code",
+        "protobuf-too-old",
+        "protobuf-too-new",
+        "protobuf-halves",
+    )
+    found = events(facts, *names)
     if not found:
         return None
     protobuf, version = package(facts, "protobuf"), facts.tensorflow.version.get()
     have = protobuf.version if protobuf else found[0].parameters.get("runtime")
-    new = found[0].message in ("protobuf-descriptors", "protobuf-too-new")
+    halves = found[0].message == "protobuf-halves"
+    new = halves or found[0].message in ("protobuf-descriptors", "protobuf-too-new")
     generated = found[0].parameters.get("generated")
     otherwise = "protobuf<3.20" if new else f"protobuf>={generated or FIRST_THAT_CHECKS}"
     own = isinstance(facts.tensorflow.version, Known)
     return self.finding(
         (*seen(found), *told(protobuf), "tensorflow.version", "tensorflow.run"),
-        variant="new" if new else "old",
-        confidence=Confidence.CERTAIN if own or generated else Confidence.LIKELY,
+        variant="halves" if halves else "new" if new else "old",
+        confidence=Confidence.CERTAIN if (own and not halves) or generated else Confidence.LIKELY,
         remedies=_remedies(facts, conflict(facts, "protobuf"), otherwise),
         protobuf=f" {have}" if have else "",
         version=f" {version}" if version else "",

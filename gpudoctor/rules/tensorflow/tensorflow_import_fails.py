@@ -74,6 +74,16 @@ def tensorflow_import_fails(self: Rule, facts: Facts) -> Iterator[Draft]:
         if not events(facts, *_SAID_ELSEWHERE):
             yield self.finding(seen(logged), variant="log", remedies=_clean(facts))
         return
+    crashed = events(facts, "import-crash-said")
+    if run is None and crashed and not imported(facts) and not events(facts, *_SAID_ELSEWHERE):
+        yield self.finding(
+            seen(crashed),
+            variant="signal",
+            confidence=Confidence.LIKELY,
+            remedies=_clean(facts),
+            detail="is said to end with a segmentation fault",
+        )
+        return
     if run is None and (old := _written_for_1(facts)):
         yield self.finding((*seen(old), "tensorflow.version"), variant="tf1", remedies=(UPGRADE_CODE,))
         return

@@ -1,0 +1,28 @@
+"""Sentences that come near to one of gpudoctor.logs.machine_sentences, and say something else."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.logs.test_texts import lead_of, report_of
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The device is not found, and running it with sudo does not help.",
+        "I installed the driver with sudo apt install, and the gpu works fine.",
+        "export CUDA_DEVICE_ORDER=PCI_BUS_ID\nnvidia-smi lists the GPUs in the order of PCI.",
+        "Removing the folder from LD_LIBRARY_PATH did not help.",
+        "nvidia-smi shows no process while my program is stuck in reading files.",
+        "nvidia-smi does not show any process.",
+        "Does it run on a machine without a GPU?",
+        "My laptop does not have enough GPU memory for this model.",
+        "Secure Boot is already disabled, and the driver works.",
+        "It works on the server without GPU support too.",
+        "We run it in a docker container, which works fine.",
+        "The disk is not slow.",
+    ],
+)
+def test_near_miss_is_no_fault(text: str) -> None:
+    assert lead_of(report_of(text + "\n")) in ("", "nothing")
