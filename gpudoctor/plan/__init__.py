@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gpudoctor.plan.commands import (
     Installer,
+    in_quotes,
     install_commands,
     loader_commands,
     new_environment_commands,
@@ -25,6 +26,7 @@ __all__ = [
     "Provider",
     "Stack",
     "driver_route",
+    "in_quotes",
     "install_commands",
     "loader_commands",
     "machine_of",

@@ -11,6 +11,11 @@ from gpudoctor.plan.model import Stack
 
 ENVIRONMENT = "tf-env"
 WINDOWS_SAFE = re.compile(r"[\w.:=\\/+-]+\Z")
+# What cmd or PowerShell takes for more than text also between double quotes; PowerShell ends them at curly ones.
+WINDOWS_ACTIVE = re.compile(r"[\"`$%!\u201c-\u201f\x00-\x1f]")
+# Stands for a word that cmd and PowerShell have no common way to write.
+TO_FILL_IN = "PATH-OR-NAME"
+_ACTIVE = re.compile(r"[\\\"$`]")
 
 
 class Installer(str, Enum):
@@ -21,12 +26,25 @@ class Installer(str, Enum):
 
 
 def quote(word: str, os: Os) -> str:
-    """A word for a POSIX shell or, on Windows, for cmd and PowerShell alike."""
+    """A word for a POSIX shell or, on Windows, for cmd and PowerShell alike: text, whatever stands in it.
+
+    It is no option: a file whose name begins as one has ./ before it.
+    """
+    word = f"./{word}" if word.startswith("-") else word
     if os is Os.WINDOWS:
+        if WINDOWS_ACTIVE.search(word):
+            return TO_FILL_IN
         return word if WINDOWS_SAFE.match(word) else f'"{word}"'
     if word.startswith("~/"):  # a home folder, as redacted facts write it: the shell expands it only unquoted
         return "~/" + shlex.quote(word[2:])
     return shlex.quote(word)
+
+
+def in_quotes(text: str) -> str:
+    """A text as it stands between the double quotes of a POSIX shell, which expands a home folder only as $HOME."""
+    home, rest = ("$HOME/", text[2:]) if text.startswith("~/") else ("./" if text.startswith("-") else "", text)
+    # An exclamation mark recalls an older command, except between single quotes.
+    return home + _ACTIVE.sub(r"\\\g<0>", rest).replace("!", "\"'!'\"")
 
 
 def python_for(stack: Stack) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gpudoctor.facts.model import Facts, KernelModule
 from gpudoctor.findings import Applicability, Remedy
+from gpudoctor.plan import in_quotes
 
 SHOWN = 3
 REBOOT = Remedy(
@@ -49,9 +50,9 @@ def bring_module(facts: Facts, modules: tuple[KernelModule, ...]) -> tuple[Remed
         commands = ('sudo dnf install "kernel-devel-$(uname -r)"', "sudo akmods --force", "sudo modprobe nvidia")
         summary = "Install the headers of the running kernel, let akmods build the module, and load it."
         return (Remedy(summary=summary, commands=commands, applicability=Applicability.UNSAFE),)
-    if "package" in makers and (facts.host.distribution_id.get() or "") in _APT:
-        branch = next(item.version for item in reversed(modules) if item.made_by == "package")
-        wanted = f"linux-modules-nvidia-{branch}"
+    branch = next((item.version for item in reversed(modules) if item.made_by == "package"), None)
+    if branch and (facts.host.distribution_id.get() or "") in _APT:
+        wanted = f"linux-modules-nvidia-{in_quotes(branch)}"
         summary = "Install the ready-made module for the running kernel (its name in the list), and load it."
         steps = (
             "sudo apt-get update",

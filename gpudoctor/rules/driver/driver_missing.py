@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from gpudoctor import compat
 from gpudoctor.facts.model import Absent, Api, Facts, Known, LogEvent, PciDevice, Unknown
 from gpudoctor.findings import Applicability, Capability, Confidence, Remedy, Severity
+from gpudoctor.plan import quote
 from gpudoctor.rules.driver._install import install_driver
 from gpudoctor.rules.driver._packages import only_removed, shown
 from gpudoctor.rules.driver._state import answers, has_pci_gpu, nouveau_in_the_way, outcome, require_own_driver
@@ -123,7 +124,7 @@ def _find(file: str) -> Remedy:
     """Return how to let the loader find the driver's library where it lies (NixOS keeps it apart, for one)."""
     return Remedy(
         summary="Let the loader find the driver's folder.",
-        commands=(f"export LD_LIBRARY_PATH={file.rpartition('/')[0]}:$LD_LIBRARY_PATH",),
+        commands=(f"export LD_LIBRARY_PATH={quote(file.rpartition('/')[0], compat.Os.LINUX)}:$LD_LIBRARY_PATH",),
         applicability=Applicability.SAFE,
     )
 

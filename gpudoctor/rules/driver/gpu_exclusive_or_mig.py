@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from gpudoctor.compat import Os
 from gpudoctor.facts.model import Api, Facts, Gpu, ProcessKind
 from gpudoctor.findings import Applicability, Capability, Confidence, Evidence, Remedy, Severity
+from gpudoctor.plan import quote
 from gpudoctor.rules.driver._state import outcome, vgpu_by_name
 from gpudoctor.rules.observed import seen_gpu_devices, working_gpu_devices
 from gpudoctor.rules.python._state import events, seen
@@ -36,7 +38,7 @@ def _choose(gpu: Gpu) -> Remedy:
     more = f" There are {len(instances)}: {', '.join(instances[:SHOWN])}." if len(instances) > 1 else ""
     return Remedy(
         summary=f"Name one of the MIG instances by its UUID; CUDA uses one at a time.{more}",
-        commands=(f"export CUDA_VISIBLE_DEVICES={free}",),
+        commands=(f"export CUDA_VISIBLE_DEVICES={quote(free, Os.LINUX)}",),
         applicability=Applicability.SAFE,
     )
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 from gpudoctor import compat
 from gpudoctor.compat.rows import Wheel
 from gpudoctor.facts.model import Facts, FactUnavailable, Known
 from gpudoctor.findings import Applicability, Remedy
+from gpudoctor.plan import in_quotes
 from gpudoctor.plan.stack import pip_provides, requirements
 from gpudoctor.rules.gpu._code import capability_of, is_hidden, platform_of
 from gpudoctor.rules.libraries._stack import cuda_major, cuda_of
@@ -15,14 +18,14 @@ from gpudoctor.rules.tensorflow._install import tensorflow_that_fits
 
 VARIABLE = "LD_LIBRARY_PATH"
 COMPILER = "cuda-nvcc"
+PLAIN = re.compile(r"[\w/.:@%+=,-]*\Z")
 
 
 def export(facts: Facts, folders: tuple[str, ...]) -> str:
     """Return the command that puts folders first on the loader's path; an empty entry would mean the current folder."""
     there = (facts.python.environment.get() or {}).get(VARIABLE)
-    entries = [f"$HOME/{folder[2:]}" if folder.startswith("~/") else folder for folder in dict.fromkeys(folders)]
-    text = ":".join([*entries, *(["$" + VARIABLE] if there else [])])
-    return f'export {VARIABLE}="{text}"' if any(sign in text for sign in "$ ") else f"export {VARIABLE}={text}"
+    text = ":".join([*map(in_quotes, dict.fromkeys(folders)), *(["$" + VARIABLE] if there else [])])
+    return f"export {VARIABLE}={text}" if PLAIN.match(text) else f'export {VARIABLE}="{text}"'
 
 
 def lead_loader(facts: Facts, folders: tuple[str, ...]) -> Remedy:
@@ -200,7 +203,7 @@ def toolchain(facts: Facts) -> tuple[Remedy, ...]:
             ),
         )
     prefix = facts.python.prefix.get()
-    if facts.python.environment_kind.get() == "conda" and prefix is not None:
+    if facts.python.environment_kind.get() == "conda" and prefix is not None and shell(facts) is compat.Os.LINUX:
         return (_conda_toolchain(facts, prefix),)
     return (
         Remedy(
@@ -218,7 +221,7 @@ def _conda_toolchain(facts: Facts, prefix: str) -> Remedy:
         compiler = compat.conda_cuda(facts.tensorflow.version.require(), platform_of(facts)).compiler or COMPILER
     except FactUnavailable:
         compiler = COMPILER
-    home = f"$HOME/{prefix[2:]}" if prefix.startswith("~/") else prefix
+    home = in_quotes(prefix)
     folder = f'"{home}/lib/nvvm/libdevice"'
     return Remedy(
         summary="Install the CUDA compiler into the conda environment, and put libdevice where XLA can be pointed at.",

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from gpudoctor.compat import Os
 from gpudoctor.facts.model import Facts, Gpu, GpuProcess, ProcessSight
 from gpudoctor.findings import Applicability, Remedy
+from gpudoctor.plan import quote
 from gpudoctor.processes import classes
 from gpudoctor.processes.classify import (
     class_of,
@@ -142,7 +144,7 @@ def remedies(facts: Facts, gpu: Gpu, found: Held) -> tuple[Remedy, ...]:
         made.append(
             Remedy(
                 summary=_another(facts, other, free=free is not None),
-                commands=(f"export CUDA_VISIBLE_DEVICES={other.uuid.get()}",),
+                commands=(f"export CUDA_VISIBLE_DEVICES={quote(other.uuid.require(), Os.LINUX)}",),
                 applicability=Applicability.SAFE,
             )
         )

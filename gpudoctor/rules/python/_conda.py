@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from gpudoctor.facts.model import Facts, Known
-from gpudoctor.rules.python._pip import conda_install
+from gpudoctor.plan import quote
+from gpudoctor.rules.python._pip import conda_install, shell
 
 NAMES = ("tensorflow", "tensorflow-base")
 # conda-forge says cpu_, Anaconda's own channel names the mathematics library of its CPU builds.
@@ -29,5 +30,5 @@ def sees_no_driver(facts: Facts) -> bool:
 
 def install_command(facts: Facts) -> str:
     """Return the command that makes conda install a build with CUDA."""
-    cuda = facts.driver.cuda_version.get() or USUAL_CUDA
+    cuda = quote(facts.driver.cuda_version.get() or USUAL_CUDA, shell(facts))
     return f"CONDA_OVERRIDE_CUDA={cuda} {conda_install(facts, 'tensorflow=*=cuda*', channel='conda-forge')}"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from gpudoctor import compat
 from gpudoctor.facts.model import Absent, Facts, Known
 from gpudoctor.findings import Applicability, Capability, Confidence, Remedy, Severity
-from gpudoctor.plan import quote
+from gpudoctor.plan import in_quotes, quote
 from gpudoctor.rules.python._pip import APT, BY_APT, conda_install
 from gpudoctor.rules.python._state import events, failed_import, imported, resolved_by_conda, seen
 from gpudoctor.rules.python._wheels import platform_of
@@ -167,7 +167,7 @@ def _newer_libstdcxx(facts: Facts) -> Remedy:
             applicability=Applicability.MANUAL,
         )
     prefix = facts.python.prefix.get()
-    home = "$CONDA_PREFIX" if prefix is None else f"$HOME/{prefix[2:]}" if prefix.startswith("~/") else prefix
+    home = "$CONDA_PREFIX" if prefix is None else in_quotes(prefix)
     return Remedy(
         summary="Put a newer libstdc++ first: that of conda (package libstdcxx-ng), or of a newer GCC; or use a "
         "container.",
