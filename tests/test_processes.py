@@ -415,6 +415,15 @@ def test_a_live_machine(stand_ins: StandIns, monkeypatch: pytest.MonkeyPatch, sl
     assert "hunter2" not in text
 
 
+def test_a_command_line_that_is_no_text(stand_ins: StandIns, monkeypatch: pytest.MonkeyPatch, sleeping: int) -> None:
+    monkeypatch.setattr(processes.shlex, "join", lambda _: "python3 \udcff.py")
+    live(stand_ins, monkeypatch, replace(GEFORCE_940M, extra={"compute": f"{sleeping}:{GIB}"}))
+    assert "python3" in run(app, ["processes"]).stdout
+    done = run(app, ["processes", "--format", "json"])
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["gpus"][0]["processes"][0]["command_line"].startswith("python3")
+
+
 def test_a_gpu_that_does_not_exist(stand_ins: StandIns, monkeypatch: pytest.MonkeyPatch) -> None:
     live(stand_ins, monkeypatch, GEFORCE_940M)
     done = run(app, ["processes", "--gpu", "7"])
