@@ -416,7 +416,7 @@ def test_a_live_machine(stand_ins: StandIns, monkeypatch: pytest.MonkeyPatch, sl
 
 
 def test_a_command_line_that_is_no_text(stand_ins: StandIns, monkeypatch: pytest.MonkeyPatch, sleeping: int) -> None:
-    monkeypatch.setattr(processes.shlex, "join", lambda _: "python3 \udcff.py")
+    monkeypatch.setattr("shlex.join", lambda _: "python3 \udcff.py")
     live(stand_ins, monkeypatch, replace(GEFORCE_940M, extra={"compute": f"{sleeping}:{GIB}"}))
     assert "python3" in run(app, ["processes"]).stdout
     done = run(app, ["processes", "--format", "json"])
