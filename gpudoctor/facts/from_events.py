@@ -156,6 +156,13 @@ def _library(seen: Seen, event: LogEvent, at: str) -> None:
         seen.note("driver.cuda_init", _no_library(), at)
 
 
+def _not_found(seen: Seen, event: LogEvent, at: str) -> None:
+    """Take that libcuda was not loaded from TensorFlow's search for it, where no error of cuInit's says more."""
+    del event
+    if seen.value("driver.cuda_init") is None:
+        seen.note("driver.cuda_init", _no_library(), at)
+
+
 def _host(seen: Seen, event: LogEvent, at: str) -> None:
     """Tell a container by its name, which Docker makes of twelve hexadecimal digits."""
     del event
@@ -256,6 +263,7 @@ _HANDLERS: dict[str, Callable[[Seen, LogEvent, str], None]] = {
     "api-mismatch-client": api_mismatch,
     "api-mismatch-module": api_mismatch,
     "nvml-library-version": reported("driver.nvml_version"),
+    "libcuda-not-found": _not_found,
     "reported-libcuda": reported("driver.libcuda_version"),
     "reported-kernel": reported("driver.kernel_module_version"),
     "kernel-module-version": reported("driver.kernel_module_version"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpudoctor.facts.model import Api, ApiAnswer, LogEvent
-from gpudoctor.logs.formats.places import IMAGE_SAID, WSL_SAID
+from gpudoctor.logs.formats.places import CLUSTER_SAID, ENGINE_SAID, IMAGE_SAID, WSL_SAID
 from gpudoctor.logs.seen import Seen
 
 # nvml.h, nvmlReturn_t, by what is printed of it
@@ -54,6 +54,17 @@ def _apply_image(seen: Seen) -> None:
         seen.note("host.container", "docker", at)
 
 
+def _apply_engine(seen: Seen) -> None:
+    """Note a container where an engine is told of, and libcuda, which an engine puts in, is not found."""
+    said = seen.hints.get(CLUSTER_SAID) or seen.hints.get(ENGINE_SAID)
+    answer = seen.value("driver.cuda_init")
+    if said is None or not isinstance(answer, ApiAnswer) or answer.outcome is not Api.NO_LIBRARY:
+        return
+    if not any(seen.value(path) for path in ("host.container", "host.wsl")) and "windows-prompt" not in seen.hints:
+        name, _, at = said.partition("\n")
+        seen.note("host.container", name, at)
+
+
 def apply_places(seen: Seen) -> None:
     """Note a container, or WSL, where only words tell it.
 
@@ -61,6 +72,7 @@ def apply_places(seen: Seen) -> None:
     beside what was tried on Windows.
     """
     _apply_image(seen)
+    _apply_engine(seen)
     at = seen.hints.get(WSL_SAID)
     if at is None or seen.value("host.wsl") or "windows-prompt" in seen.hints:
         return

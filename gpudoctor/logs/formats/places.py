@@ -6,7 +6,7 @@ from gpudoctor.logs.seen import Seen, compiled
 
 OPENERS = (b"\nFROM ",)
 
-WSL_SAID, IMAGE_SAID = "wsl-said", "image-said"
+WSL_SAID, IMAGE_SAID, ENGINE_SAID, CLUSTER_SAID = "wsl-said", "image-said", "engine-said", "cluster-said"
 _IMAGE = r"(?<![\w./-])(?:docker\.io/)?(?:nvidia/cuda|tensorflow/tensorflow|nvcr\.io/nvidia/[\w-]{2,40}):[\w.-]{1,80}"
 LONGEST = 400
 # A person, or a form that a person filled in.
@@ -25,8 +25,17 @@ _CONTAINER = (
 )
 _FAILS = r"\b(?:not|no|error|fail\w{0,2}|cannot|can.t|unable|n't|doesn.t|isn.t)\b"
 _ELSEWHERE = r"\b(?:works?|working|fine|outside|without|should|could|try|recommend\w{0,2}|instead|host)\b|https?:"
+# A command of theirs that is typed or told.
+_ENGINE = r"\b(docker|podman|nvidia-docker|nerdctl|singularity|apptainer) (?:run|exec|shell|instance start)\b"
+_CLUSTER = r"\b(?:kubernetes|k8s|kubectl|openshift)\b"
+_ADVICE = r"\b(?:should|could|can also|please|try|recommend\w{0,2}|instead|prefer)\b|https?:"
+_WELL = r"\b(?:works?|working|fine)\b"
 _FROM = r"FROM [\w./-]{2,120}(?:[:@][\w.:-]{1,100})?(?: (?i:as) [\w-]{1,40})?\Z"
 _STEP = ("RUN ", "ENV ", "ADD ", "COPY ", "WORKDIR ", "CMD ", "ENTRYPOINT ")
+_ENGINES = (
+    *("docker ", "podman ", "nerdctl ", "singularity ", "apptainer "),
+    *("ubernetes", "UBERNETES", "k8s", "K8s", "K8S", "kubectl", "penshift", "penShift"),
+)
 
 
 class Reader:
@@ -54,6 +63,7 @@ class Reader:
                 and not compiled(_ELSEWHERE).search(low)
             ):
                 seen.note("host.container", "podman" if "podman" in low else "docker", at)
+        self._engine(text, at, seen)
         if (
             ("nvidia/" in text or "tensorflow/tensorflow:" in text)
             and IMAGE_SAID not in seen.hints
@@ -68,3 +78,16 @@ class Reader:
             low = text.casefold()
             if compiled(_WSL).search(low) and not compiled(_NO_WSL).search(low):
                 seen.hint(WSL_SAID, at)
+
+    def _engine(self, text: str, at: str, seen: Seen) -> None:
+        """Note which engine runs the program, by a command or by a cluster's name."""
+        if ".cc:" in text or not any(word in text for word in _ENGINES):
+            return
+        low = text.casefold()
+        if compiled(_ADVICE).search(low):
+            return
+        if compiled(_CLUSTER).search(low):
+            seen.hint(CLUSTER_SAID, f"kubernetes\n{at}")
+        elif not compiled(_WELL).search(low) and (match := compiled(_ENGINE).search(low)):
+            name = match[1].removeprefix("nvidia-").replace("nerdctl", "containerd").replace("singularity", "apptainer")
+            seen.hint(ENGINE_SAID, f"{name}\n{at}")

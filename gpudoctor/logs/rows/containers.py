@@ -8,6 +8,15 @@ _K = EventKind
 
 ROWS = (
     Message(
+        "container-host-uvm",
+        _K.GPU_UNUSABLE,
+        ("Could not load UVM kernel module",),
+        "",
+        "The container tool could not load the module nvidia_uvm on the host.",
+        "nvidia-docker 1",
+        example="nvidia-docker | 2016/09/25 22:24:24 Error: Could not load UVM kernel module",
+    ),
+    Message(
         "container-no-gpu-support",
         _K.GPU_UNUSABLE,
         ("could not select device driver", "could not select device driver"),

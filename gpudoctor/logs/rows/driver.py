@@ -34,9 +34,9 @@ ROWS = (
             "Unable to determine the device handle for ",
         ),
         r"GPU is lost|[Ff](?:all(?:en|s|ing)|ell) off (?:of )?the bus"
-        r"|Unable to determine the device handle for (?:GPU\s?\d*:? ?)?"
-        r"(?P<pci>[0-9a-fA-F]{4,8}:[0-9a-fA-F:.]{6,11})"
-        r"[^\r\n]{0,20}?: (?:GPU is lost|Unknown Error)",
+        r"|Unable to determine the device handle for "
+        r"(?:(?:(?i:GPU)\s?\d*:? ?)?(?P<pci>[0-9a-fA-F]{4,8}:[0-9a-fA-F:.]{6,11})[^\r\n]{0,20}?|(?i:GPU)\s?\d{1,2})"
+        r": (?:GPU is lost|Unknown Error)",
         "The driver lost the GPU.",
         "nvidia-smi, NVIDIA kernel module",
         example="Unable to determine the device handle for GPU 0000:65:00.0: GPU is lost.  Reboot the system",
@@ -156,6 +156,15 @@ ROWS = (
         example="libcuda reported version is: 460.73.1",
     ),
     Message(
+        "libcuda-not-found",
+        _K.GPU_UNUSABLE,
+        ("was unable to find libcuda.so DSO loaded into this program",),
+        "",
+        "The driver's CUDA library, libcuda, was not loaded.",
+        "cuda_diagnostics.cc",
+        example="libcuda reported version is: NOT_FOUND: was unable to find libcuda.so DSO loaded into this program",
+    ),
+    Message(
         "reported-kernel",
         _K.HARMLESS,
         ("kernel reported version is: ",),
@@ -213,8 +222,9 @@ ROWS = (
     Message(
         "adapter-not-started",
         _K.GPU_UNUSABLE,
-        ("RmInitAdapter failed!", "rm_init_adapter failed"),
-        "",
+        ("RmInitAdapter failed!", "rm_init_adapter failed", "Unable to determine the device handle for "),
+        r"RmInitAdapter failed!|rm_init_adapter failed"
+        r"|Unable to determine the device handle for [^\r\n]{0,40}?: (?:Not Found|Insufficient External Power)",
         "The kernel module could not start the GPU.",
         "NVIDIA kernel module",
         example="NVRM: GPU 0000:01:00.0: RmInitAdapter failed! (0x22:0x56:884)",

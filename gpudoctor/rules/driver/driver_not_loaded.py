@@ -47,6 +47,8 @@ LOOK = Remedy(
     variants={
         "text": "the NVIDIA kernel module is not loaded",
         "host": "the NVIDIA driver of the container's host is not loaded",
+        "host-uvm": "the container's host has not loaded the module nvidia_uvm, which CUDA needs: nvidia-modprobe is "
+        "missing or fails",
         "build": "the NVIDIA kernel module could not be built for the running kernel",
         "unknown": "CUDA cannot be started (unknown error): mostly the module nvidia_uvm is not loaded, or the machine "
         "was suspended meanwhile",
@@ -81,7 +83,12 @@ def driver_not_loaded(self: Rule, facts: Facts) -> Iterator[Draft]:
         return
     host = _of_container_host(facts)
     if host:
-        yield self.finding((*seen(host), "driver.nvml"), variant="host", remedies=(LOAD_ON_HOST,))
+        without_uvm = host[0].message == "container-host-uvm"
+        yield self.finding(
+            (*seen(host), "driver.nvml"),
+            variant="host-uvm" if without_uvm else "host",
+            remedies=(UVM_ON_HOST if without_uvm else LOAD_ON_HOST,),
+        )
         return
     require_own_driver(facts)
     told = tuple(_from_text(self, facts))
@@ -183,12 +190,22 @@ LOAD_ON_HOST = Remedy(
     commands=("nvidia-smi", "sudo modprobe nvidia", "sudo dmesg | grep -iE 'nvidia|nvrm|nouveau|secure'"),
     applicability=Applicability.UNSAFE,
 )
+UVM_ON_HOST = Remedy(
+    summary="On the host, install nvidia-modprobe, and let it load the module; where it fails, the driver itself does "
+    "not load, and the kernel says why.",
+    commands=("sudo apt-get install nvidia-modprobe", "sudo nvidia-modprobe -u -c=0",
+              "sudo dmesg | grep -iE 'nvidia|nvrm|nouveau|secure'"),
+    applicability=Applicability.UNSAFE,
+)  # fmt: skip
 
 
 def _of_container_host(facts: Facts) -> tuple[LogEvent, ...]:
     """Return what a container tool, which runs on the host, says of a driver that is not loaded there."""
     if isinstance(facts.host.wsl, Known) or seen_gpu_devices(facts) or events(facts, *_OTHER):
         return ()
+    uvm = events(facts, "container-host-uvm")
+    if uvm:
+        return uvm
     told = events(facts, "container-host-driver")
     return tuple(event for event in told if "nvml error: driver not loaded" in event.parameters.get("detail", ""))
 
