@@ -78,6 +78,30 @@ ROWS: tuple[tuple[str, tuple[tuple[str, ...], ...], tuple[str, ...], str], ...] 
         r"",
     ),
     (
+        "said-first-slow",
+        (("first ",), ("take", "took"), ("iteration", "step", "batch", "epoch", "run", "call", "image", "inference")),
+        (
+            r"\b(?:takes?|took) (?:\w{1,10} ){0,3}?(?:time|sometime|while|long|minutes|forever|ages)\b[^.\r\n]{0,24}?"
+            r"\b(?:finish|start|complete|reach|get|run|do|for|before)\b[^.\r\n]{0,16}\bfirst (?:iteration|step|batch"
+            r"|epoch|run|call|image|inference)\b",
+        ),
+        r"\bloss\b|accura",
+    ),
+    (
+        "said-out-of-memory",
+        (("memory", "oom"), ("gpu", "batch", "cuda", "vram", "card", "model")),
+        (
+            r"\b(?:crash\w{0,3}|fail\w{0,2}|ends?|stops?|dies|died|error)\b[^.\r\n]{0,30}\b(?:out of (?:gpu "
+            r"|video )?memory|oom|lack of (?:gpu )?memory)\b",
+            r"\b(?:ran|run|runs|running|goes|went) out of (?:gpu |video |the )?(?:memory|vram)\b[^.\r\n]{0,60}"
+            r"\b(?:gpu|batch|cuda|card|model)\b",
+            r"\b(?:gpu|batch|cuda|card|model)\b[^.\r\n]{0,60}\b(?:ran|run|runs|running|goes|went) out of (?:gpu "
+            r"|video |the )?(?:memory|vram)\b",
+            r"\b(?:get|got|getting|gives?|has|have) (?:an? |the )?(?:gpu )?(?:out of memory|out-of-memory|oom)\b",
+        ),
+        r"\b(?:no|not|never|without|n't)\b[^.\r\n]{0,16}\b(?:memory|oom)\b|\b(?:ram|system|host|cpu)\b|\bavoid",
+    ),
+    (
         "said-path-in-the-way",
         (
             ("ld_library_path", "/usr/local/cuda", "library path"),

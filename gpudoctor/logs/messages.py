@@ -236,6 +236,7 @@ MESSAGES: tuple[Message, ...] = (
             "SameWorkerRecvDone unable to allocate output tensor",
             "Dst tensor is not initialized",
             "failed. Status: out of memory",
+            " Chunks of size ",
         ),
         r"OOM when allocating tensor(?: with shape ?\[(?P<shape>[\d, ]{0,80})\](?: and type (?P<type>\w{1,20}))?"
         r"(?: on (?P<device>/[\w:/]{1,100}))?)?"
@@ -243,6 +244,7 @@ MESSAGES: tuple[Message, ...] = (
         r"|ran out of memory trying to allocate (?P<wanted>[\d.]{1,12}[KMGT]?i?B)?"
         r"|Out of memory while trying to allocate (?P<bytes>\d{1,15})?"
         r"|CUDA_ERROR_OUT_OF_MEMORY|failed to allocate memory|SameWorkerRecvDone|Dst tensor is not initialized"
+        r"|\] \d{1,6} Chunks of size \d{1,12} totalling"
         r"|(?P<call>(?:cuda[A-Z]\w{3,30}\(\)(?: on GPU:\d{1,3})?"
         r"|CUDA runtime implicit initialization on GPU:\d{1,3}) failed\. Status): "
         r"out of memory",
@@ -295,7 +297,8 @@ MESSAGES: tuple[Message, ...] = (
         "cuda-library-not-linked",
         _K.IMPORT_FAILED,
         ("cannot open shared object file",),
-        r"(?:ImportError|OSError|loading shared libraries): "
+        # A person quotes it without the name of the error: in a title, or in quotation marks.
+        r"(?:(?:ImportError|OSError|loading shared libraries): |[\"'`#] ?)"
         r"(?P<library>lib(?:cuda|cupti|" + _CUDA_LIBRARY + r")(?=\.so)[\w.]{0,20}): cannot open shared object file",
         "A build that is linked to this CUDA library cannot start without it.",
         "dynamic loader",

@@ -324,7 +324,7 @@ SENTENCES: tuple[Sentence, ...] = (
             r"|\u74f6\u9888)",
         ),
         unless=r"\b(?:the|a|my) (?:pre-?trained )?(?:model|weights|checkpoint|librar\w{1,3}|module|page|tensorflow)\b"
-        r"|\bnot (?:\w{1,12} )?(?:input|i/?o|data)\b|not the case",
+        r"|\b(?:not|isn.t|n't) (?:\w{1,8} )?slow|\bnot (?:\w{1,12} )?(?:input|i/?o|data)\b|not the case",
     ),
     Sentence(
         "said-augmentation-slow",

@@ -22,6 +22,9 @@ from tests.logs.test_texts import lead_of, report_of
         "It works on the server without GPU support too.",
         "We run it in a docker container, which works fine.",
         "The disk is not slow.",
+        "I never run out of memory with this model on the GPU.",
+        "My computer runs out of RAM; the system memory is too small for the model.",
+        "We tested it in a pod, which works fine.",
     ],
 )
 def test_near_miss_is_no_fault(text: str) -> None:

@@ -22,6 +22,7 @@ _CONTAINER = (
     r"\b(?:in|inside|within|from) (?:the |my |a |an |this )?(?:\w{1,12} )?(?:docker|podman) container\b"
     r"|\b(?:docker|podman) container\b[^.\r\n]{0,40}\b(?:when|if|as) i (?:run|start)"
     r"|\binside (?:the |my |a |an )?(?:docker|container)\b"
+    r"|\b(?:kubernetes|k8s|in(?:side)?)(?: the| a| my)? pods?\b"
 )
 _FAILS = r"\b(?:not|no|error|fail\w{0,2}|cannot|can.t|unable|n't|doesn.t|isn.t)\b"
 _ELSEWHERE = r"\b(?:works?|working|fine|outside|without|should|could|try|recommend\w{0,2}|instead|host)\b|https?:"
@@ -55,14 +56,14 @@ class Reader:
             if seen.value("host.container") is None:
                 seen.note("host.container", "docker", self._image)
             self._image = ""
-        if "container" in text and ".cc:" not in text and seen.value("host.container") is None:
+        if ("container" in text or " pod" in text) and ".cc:" not in text and seen.value("host.container") is None:
             low = text.casefold()
             if (
                 compiled(_CONTAINER).search(low)
                 and compiled(_FAILS).search(low)
                 and not compiled(_ELSEWHERE).search(low)
             ):
-                seen.note("host.container", "podman" if "podman" in low else "docker", at)
+                seen.note("host.container", _engine_said(low), at)
         self._engine(text, at, seen)
         if (
             ("nvidia/" in text or "tensorflow/tensorflow:" in text)
@@ -91,3 +92,9 @@ class Reader:
         elif not compiled(_WELL).search(low) and (match := compiled(_ENGINE).search(low)):
             name = match[1].removeprefix("nvidia-").replace("nerdctl", "containerd").replace("singularity", "apptainer")
             seen.hint(ENGINE_SAID, f"{name}\n{at}")
+
+
+def _engine_said(low: str) -> str:
+    if " pod" in low and "docker" not in low:
+        return "podman" if "podman" in low else "kubernetes"
+    return "podman" if "podman" in low else "docker"

@@ -63,7 +63,7 @@ ROWS = (
         "nvml-failed",
         _K.GPU_UNUSABLE,
         ("Failed to initialize NVML: ",),
-        r"Failed to initialize NVML: (?P<error>(?!Driver/library)[A-Za-z][^\r\n]{2,60})",
+        r"Failed to initialize NVML: (?P<error>(?!Driver/library)[A-Za-z][^\r\n\"'`*]{2,60})",
         "NVML, which nvidia-smi uses, could not be started.",
         "nvidia-smi",
         example="Failed to initialize NVML: Insufficient Permissions",
@@ -105,6 +105,16 @@ ROWS = (
         "The driver's own tool is not installed, or not on the path.",
         "shell",
         example="bash: nvidia-smi: command not found",
+    ),
+    Message(
+        "driver-part-missing",
+        _K.GPU_UNUSABLE,
+        ("libnvidia-",),
+        r"(?P<library>libnvidia-(?!ml\b|container)[a-z][\w-]{2,40}\.so\.(?P<version>\d{2,4}\.\d[\d.]{0,9})): "
+        r"cannot open shared object",
+        "A library of the driver does not find another of its own release.",
+        "dynamic loader",
+        example="ImportError: libnvidia-fatbinaryloader.so.390.48: cannot open shared object file: No such file",
     ),
     Message(
         "smi-without-library",

@@ -68,13 +68,22 @@ ROWS = (
             "this __dict__ descriptor does not support '_DictWrapper' objects",
             "attrs['keras_version'].decode(",
             "model_config.decode('utf-8')",
+            "cannot import name 'keras_export'",
+            "cannot import name 'estimator_export'",
+            "cannot import name 'tf_export'",
+            "cannot import name keras_export",
+            "cannot import name estimator_export",
+            "cannot import name tf_export",
+            "module 'tensorflow.python.",
         ),
         r"' from 'tensorflow' \((?:unknown location)|"
         r"' from 'tensorflow(?:_core)?\.(?!keras|python\.keras|compat\.v2|python\.eager\.context|python\.trackable"
         r"|python\.training\.tracking)[\w.]{1,60}'"
         r"|No module named 'tensorflow(?:_core|\.compat|\.python(?!\.keras))"
         r"|module 'ml_dtypes' has no attribute|' from 'typing_extensions'|does not support '_DictWrapper' objects"
-        r"|attrs\['keras_version'\]\.decode\(|model_config\.decode\('utf-8'\)",
+        r"|attrs\['keras_version'\]\.decode\(|model_config\.decode\('utf-8'\)"
+        r"|cannot import name '?(?:keras|estimator|tf)_export\b"
+        r"|module 'tensorflow\.python\.(?!keras)[\w.]{2,60}' has no attribute '",
         "Parts of TensorFlow, or what it is installed with, are of different versions.",
         "Python",
         example="ImportError: cannot import name 'tf2' from 'tensorflow.python' (/venv/tensorflow/python/__init__.py)",

@@ -185,6 +185,13 @@ SENTENCES = tuple(
             "this is a node without a GPU",
         ),
         (
+            "said-out-of-memory",
+            _K.DEGRADED,
+            "Somebody says that the GPU's memory did not suffice.",
+            "a person",
+            "my model crashes with out of memory",
+        ),
+        (
             "said-secure-boot",
             _K.HARMLESS,
             "Somebody says that Secure Boot was on.",

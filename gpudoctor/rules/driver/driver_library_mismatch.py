@@ -15,7 +15,7 @@ from gpudoctor.rules.driver._state import (
     failed_with,
     outcome,
 )
-from gpudoctor.rules.python._state import events
+from gpudoctor.rules.python._state import events, seen
 from gpudoctor.rules.registry import Draft, Rule, rule
 
 REBOOT = Remedy(
@@ -32,6 +32,8 @@ REBOOT = Remedy(
     message="the loaded NVIDIA kernel module is {module}, the driver's libraries are {library}: they must be the same",
     variants={
         "unnumbered": "the loaded NVIDIA kernel module and the driver's libraries are of different versions",
+        "part": "the driver's libraries are of different releases, or installed in part: {library}, which libcuda asks "
+        "for, is not found",
         "packages": "the installed packages of the NVIDIA driver are of different versions: {module} and {library}",
     },
 )
@@ -48,6 +50,9 @@ def driver_library_mismatch(self: Rule, facts: Facts) -> Iterator[Draft]:
     driver = facts.driver
     if isinstance(facts.host.container, Known) and events(facts, "kernel-library-mismatch"):
         return  # a container may bring a libcuda of its own (compat): driver-too-old-for-cuda judges that
+    if events(facts, "driver-part-missing") and not answers(facts):
+        yield _part(self, facts)
+        return
     module = driver.kernel_module_version.get()
     own = driver.libcuda_kind.get() is LibcudaKind.DRIVER
     library = driver.nvml_version.get() or (driver.libcuda_version.get() if own else None)
@@ -74,6 +79,18 @@ def driver_library_mismatch(self: Rule, facts: Facts) -> Iterator[Draft]:
         module=module or "",
         library=library or "",
     )  # fmt: skip
+
+
+def _part(self: Rule, facts: Facts) -> Draft:
+    """Say which library of the driver another one of its own release does not find."""
+    lacking = events(facts, "driver-part-missing")
+    return self.finding(
+        seen(lacking),
+        variant="part",
+        confidence=Confidence.LIKELY,
+        remedies=install_driver(facts),
+        library=lacking[0].parameters["library"],
+    )
 
 
 def _packages_differ(self: Rule, facts: Facts) -> Iterator[Draft]:

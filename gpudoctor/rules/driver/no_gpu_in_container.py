@@ -98,7 +98,8 @@ def _from_text(self: Rule, facts: Facts) -> Iterator[Draft]:
     answer = facts.driver.cuda_init.get()
     # The stub of an image's toolkit is found where the driver's own libcuda was not put in.
     without = outcome(answer) is Api.NO_LIBRARY or failed_with(answer, CUDA_STUB)
-    if failed_with(facts.driver.nvml.get(), NVML_UNKNOWN) and not isinstance(facts.host.container, Absent):
+    unknown = failed_with(facts.driver.nvml.get(), NVML_UNKNOWN) or (container is not None and _failed_inside(facts))
+    if unknown and not isinstance(facts.host.container, Absent):
         yield self.finding(
             ("driver.nvml", "host.container"),
             variant="lost-text",
@@ -121,6 +122,12 @@ def _from_text(self: Rule, facts: Facts) -> Iterator[Draft]:
             remedies=start(container),
             container=container,
         )
+
+
+def _failed_inside(facts: Facts) -> bool:
+    """Whether one of two answers of NVML, that of the container and that of its host, is an unknown error."""
+    nvml = facts.driver.nvml
+    return isinstance(nvml, Known) and any(failed_with(answer, NVML_UNKNOWN) for answer, _ in nvml.also)
 
 
 def _elsewhere(detail: str) -> bool:

@@ -18,6 +18,8 @@ from gpudoctor.rules.registry import Draft, Rule, rule
     breaks=Capability.CUDA_LIBS,
     message="{count} of the {all} CUDA libraries that TensorFlow {version} opens are not found: {names}",
     variants={
+        "xla": "TensorFlow lists the GPU for XLA only (XLA_GPU): a CUDA library that its own operations need was not "
+        "found",
         "one": "the CUDA library {names}, which TensorFlow {version} opens, is not found",
         "elsewhere": "TensorFlow {version} does not find {names}: the loader does not look in {folders}",
         "log": "TensorFlow could not load {names}",
@@ -37,6 +39,14 @@ def cuda_libs_missing(self: Rule, facts: Facts) -> Iterator[Draft]:
     How to fix: install them beside TensorFlow (the extra and-cuda, from 2.14 on), or lead the loader to where they are.
     """
     if facts.tensorflow.cuda_build.get() is False:
+        return
+    if _for_xla_only(facts):
+        yield self.finding(
+            ("tensorflow.devices", "tensorflow.version"),
+            variant="xla",
+            confidence=Confidence.LIKELY,
+            remedies=bring_libraries(facts),
+        )
         return
     silent = not isinstance(facts.libraries.found, Known) and nothing_else_explains(facts)
     found = lack(facts, silent=silent)
@@ -64,6 +74,18 @@ def cuda_libs_missing(self: Rule, facts: Facts) -> Iterator[Draft]:
         all=0 if found.named_by or found.by_text else len(needs(facts)),
         folders=listed(folders),
     )
+
+
+# What names the library, or leaves the GPU out for another reason.
+_NAMED = ("library-not-loaded", "cannot-dlopen", "cudart-not-loaded", "ignoring-gpu", "cuda-library-not-linked")
+
+
+def _for_xla_only(facts: Facts) -> bool:
+    """Whether a text lists a GPU for XLA alone: CUDA starts, and TensorFlow's own device was left out."""
+    kinds = {device.kind for device in facts.tensorflow.devices.get() or ()}
+    if "XLA_GPU" not in kinds or "GPU" in kinds or isinstance(facts.libraries.found, Known):
+        return False
+    return not any(event.message.startswith(_NAMED) for event in facts.tensorflow.events.get() or ())
 
 
 def _variant(found: Lack) -> str | None:

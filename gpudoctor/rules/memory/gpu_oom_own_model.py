@@ -26,7 +26,8 @@ HANDLES = ("cudnn-handle", "cublas-handle")
     needs=(Capability.KERNELS, Capability.USER_DRIVER),
     message="the model needs more memory than the GPU has: {what} could not be allocated",
     variants={
-        "small": "the GPU has no memory even for a small computation ({what}), though nobody else is seen to hold it"
+        "small": "the GPU has no memory even for a small computation ({what}), though nobody else is seen to hold it",
+        "said": "the model, or its batch, is said to need more memory than the GPU has",
     },
 )
 def gpu_oom_own_model(self: Rule, facts: Facts) -> Iterator[Draft]:
@@ -36,6 +37,12 @@ def gpu_oom_own_model(self: Rule, facts: Facts) -> Iterator[Draft]:
     How to fix: a smaller batch, smaller inputs, mixed precision, gradient accumulation; or a GPU with more memory.
     """
     told = out_of_memory(facts)
+    said = events(facts, "said-out-of-memory")
+    if not told and said and not others_hold_it(facts) and not events(facts, *HANDLES):
+        yield self.finding(
+            (*seen(said), "training.batch_size"), variant="said", confidence=Confidence.POSSIBLE, remedies=(LESS,)
+        )
+        return
     if not told:
         facts.tensorflow.events.require()
         return

@@ -29,6 +29,8 @@ _EXPLAINED = (
     "protobuf-descriptors",
     "protobuf-generated-code",
     "protobuf-too-old",
+    "protobuf-halves",
+    "driver-part-missing",
 )
 
 
