@@ -33,7 +33,7 @@ from gpudoctor.findings import (
 )
 from gpudoctor.policy.model import NOTHING_ASKED, Policy
 from gpudoctor.policy.words import asked_texts
-from gpudoctor.rules.ask_for import what_to_paste
+from gpudoctor.rules.ask_for import what_fits, what_to_paste
 from gpudoctor.rules.observed import working_gpu_devices, working_gpus
 from gpudoctor.rules.registry import Draft, Rule, Scope, area_of
 from gpudoctor.verdict import is_answered, summarise, unexplained, verdict_of
@@ -76,7 +76,7 @@ def judge(
         answered=answered,
         summary=summarise(findings, facts, verdict, expect, kind=source.kind, unread=unread),
         findings=tuple(findings),
-        remedies=(what_to_paste(facts),) if asks else _remedies(findings),
+        remedies=(what_to_paste(facts), *what_fits(facts)) if asks else _remedies(findings),
         checks=tuple(_check_result(run, findings, policy) for run in runs),
         facts=facts,
         tables=dict(tables or {}),

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from gpudoctor.logs.formats.forms import KEY
+from gpudoctor.logs.formats.forms import COLAB_SAID, KEY
 from gpudoctor.logs.seen import Seen
 
 SIGNS = ("windows", "linux", "macos", "windows-prompt")
 # Packages whose version in a list outweighs a form.
 PROVIDERS = ("tensorflow", "tensorflow-gpu", "tensorflow-cpu", "tensorflow-intel", "tensorflow-macos", "tf-nightly")
+# What Colab's own check for a GPU comes to.
+COLAB = "colab-no-gpu"
 # What tells of the list of devices better than a sentence.
 LISTS = ("created-device", "creating-device", "listed-device", "device-properties", "device-properties-old")
 
@@ -28,6 +30,7 @@ def apply_form(seen: Seen) -> None:
     if board and "host.tegra" not in seen.facts and seen.value("host.os") in (None, "linux"):
         seen.note("host.tegra", "a Jetson is named", board)
     _without_gpu(seen)
+    _colab(seen)
 
 
 def _said(seen: Seen, field: str) -> tuple[str, str] | None:
@@ -59,3 +62,12 @@ def _without_gpu(seen: Seen) -> None:
     if at is None or seen.no_devices_at or seen.devices or any(event.message in LISTS for event in seen.events):
         return
     seen.no_devices_at = at
+
+
+def _colab(seen: Seen) -> None:
+    """Take a Colab notebook that lists no GPU, or has no nvidia-smi, for one whose runtime has none."""
+    at = seen.hints.get(COLAB_SAID)
+    if at is None or seen.gpus or "windows" in seen.hints or any(event.message == COLAB for event in seen.events):
+        return
+    if seen.no_devices_at or any(event.message in ("smi-not-found", "cudart-not-loaded") for event in seen.events):
+        seen.tell(COLAB, at)

@@ -13,6 +13,8 @@ from gpudoctor.facts.from_events import apply_events, devices_of
 from gpudoctor.facts.from_files import with_libraries, with_packages
 from gpudoctor.facts.from_training import training_facts
 from gpudoctor.facts.model import (
+    Api,
+    ApiAnswer,
     Device,
     DriverFacts,
     Fact,
@@ -40,6 +42,8 @@ STAND_INS = ("tensorflow-intel", "tensorflow-macos", "tensorflow-cpu-aws")
 CPU_ONLY = ("tensorflow-cpu", "tensorflow-intel", "tensorflow-macos", "tf-nightly-cpu", "tensorflow-cpu-aws")
 # Packages that were built with CUDA, each of their releases that was no empty one.
 BY_NAME = ("tensorflow-gpu", "tf-nightly-gpu")
+# The libcuda that a toolkit brings for linking, found where the driver's own is not.
+STUB = "CUDA_ERROR_STUB_LIBRARY"
 # What the tables hold of a wheel whose build information does not tell it.
 NOT_SAID = "absent"
 # Nobody who reads a text may be told more than it holds: what a wheel is built with, the tables say.
@@ -122,14 +126,22 @@ def _system(seen: Seen) -> None:
             seen.note("host.os", "windows", seen.hints["windows-prompt"])
         elif len(signs) == 1:
             seen.note("host.os", signs[0], seen.hints[signs[0]])
-    without, node = seen.hints.get("container-without-gpus"), seen.facts.get("driver.device_nodes")
-    if without and seen.value("host.container") is None and node is not None and node.values[-1][0] == ():
+    without = seen.hints.get("container-without-gpus")
+    if without and seen.value("host.container") is None and _finds_no_driver(seen):
         seen.note("host.container", "docker", without)
     if seen.value("host.machine") == "arm64" and seen.value("host.os") == "linux":
         seen.note("host.machine", "aarch64", seen.facts["host.machine"].values[-1][1])
     if seen.value("python.version") is None and "python-folder" in seen.hints:
         version, _, at = seen.hints["python-folder"].partition("\n")
         seen.note("python.version", version, at)
+
+
+def _finds_no_driver(seen: Seen) -> bool:
+    """Whether it reads as it does in a container that was given no GPU: no device file, and no libcuda or a stub."""
+    if seen.value("driver.device_nodes") == ():
+        return True
+    answer = seen.value("driver.cuda_init")
+    return isinstance(answer, ApiAnswer) and (answer.outcome is Api.NO_LIBRARY or answer.name == STUB)
 
 
 def _python(seen: Seen) -> PythonFacts:

@@ -1,9 +1,11 @@
-"""What to paste where a text tells nothing: the commands of this person's platform."""
+"""What to do where a text tells too little: what to paste, on this person's platform, and what the versions tell."""
 
 from __future__ import annotations
 
-from gpudoctor.facts.model import Facts, Known
+from gpudoctor import compat
+from gpudoctor.facts.model import Facts, Gpu, Known
 from gpudoctor.findings import Applicability, Remedy
+from gpudoctor.plan import quote
 
 _DEVICES = "import tensorflow as tf; print(tf.__version__, tf.config.list_physical_devices())"
 _LINUX: tuple[str, ...] = (
@@ -35,3 +37,29 @@ def what_to_paste(facts: Facts) -> Remedy:
         "explain -`; or run `gpudoctor check` there."
     )
     return Remedy(summary=summary, commands=commands, applicability=Applicability.SAFE)
+
+
+def what_fits(facts: Facts, *gpus: Gpu) -> tuple[Remedy, ...]:
+    """Return the command that tells which TensorFlow is for these GPUs (all that a text names, if none is given)."""
+    names = {gpu.name.get() for gpu in gpus or facts.gpus}
+    options = [f"--gpu {quote(name, compat.Os.LINUX)}" for name in sorted(filter(None, names)) if _is_known(name)]
+    if not options:
+        return ()
+    driver = facts.driver.version.get()
+    if driver is not None:
+        options.append(f"--driver {quote(driver, compat.Os.LINUX)}")
+    system = "wsl2" if isinstance(facts.host.wsl, Known) else facts.host.os.get()
+    if system in ("linux", "windows", "wsl2"):
+        options.append(f"--os {system}")
+    summary = "See which TensorFlow has code for this GPU, which driver it needs, and how to install it."
+    command = f"gpudoctor plan {' '.join(options)}"
+    return (Remedy(summary=summary, commands=(command,), applicability=Applicability.SAFE),)
+
+
+def _is_known(name: str) -> bool:
+    """Whether a name stands for one GPU: old releases of nvidia-smi cut it."""
+    try:
+        compat.compute_capability_of(name)
+    except compat.NotCovered:
+        return False
+    return True

@@ -119,6 +119,31 @@ def test_nothing_known_tells_what_to_paste(given: bytes, command: str | None) ->
     assert call("-", "--fail-on", "never", given=given)[0] == 0
 
 
+@pytest.mark.parametrize(
+    ("given", "command"),
+    [
+        ("GPU 0: Tesla K80 (UUID: GPU-11111111-2222-3333-4444-555555555555)", "gpudoctor plan --gpu 'Tesla K80'"),
+        (
+            "alice@ws:~$ nvidia-smi -L\nGPU 0: Tesla V100-SXM2-16GB (UUID: GPU-11111111-2222-3333-4444-555555555555)",
+            "gpudoctor plan --gpu 'Tesla V100-SXM2-16GB'",
+        ),
+        ("GPU 0: GeForce GTX 106... (UUID: GPU-11111111-2222-3333-4444-555555555555)", ""),  # a name that was cut
+    ],
+)
+def test_gpu_alone_tells_how_to_plan(given: str, command: str) -> None:
+    shown = call("-", given=f"{given}\n>>> tf.config.list_physical_devices('GPU')\n[]\n".encode())[1]
+    assert ("gpudoctor plan" in shown) is bool(command)
+    assert f"       {command}\n" in shown if command else "Run these" in shown
+
+
+def test_machine_that_is_not_known_is_promised_nothing() -> None:
+    shown = call("-", given=b"Could not find cuda drivers on your machine, GPU will not be used.")[1]
+    assert "Install TensorFlow" in shown and "this machine can use" not in shown
+    known = b"GPU 0: Tesla V100-SXM2-16GB (UUID: GPU-11111111-2222-3333-4444-555555555555)\n"
+    shown = call("-", given=known + b"Could not find cuda drivers on your machine, GPU will not be used.")[1]
+    assert "this\n     machine can use" in shown or "this machine can use" in shown
+
+
 def test_wrong_usage(tmp_path: Path) -> None:
     assert call()[0] == USAGE
     status, _, complaint = call(tmp_path / "away.log")

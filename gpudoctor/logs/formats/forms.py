@@ -27,6 +27,7 @@ FIELDS = {
 LONGEST, LONGEST_NAME, LONGEST_SENTENCES = 200, 100, 1200
 # The hint under which a value waits, with its line.
 KEY = "form "
+COLAB_SAID = "colab-said"
 
 _SYSTEMS = (
     ("windows", r"windows|\bwin ?(?:7|8|8\.1|10|11|32|64)\b"),
@@ -38,11 +39,14 @@ _SYSTEMS = (
 )
 # Said in a sentence: it counts least.
 _SENTENCES = (
-    ("windows", r"\b(?:windows|win) ?(?:7|8(?:\.1)?|10|11)(?:[_ ](?:64|x64|home|pro)\w{0,4})?(?![\w.])"),
+    ("windows", r"\b(?:windows|win) ?(?:7|8(?:\.1)?|10|11)(?:[_ ](?:64|x64|home|pro)\w{0,4})?(?!\w|\.\d)"),
     ("macos", r"\bon (?:(?:my|a|an) )?(?:mac ?os|mac(?:book)?|os ?x|m[1-4] mac)\b|\bm[1-4] (?:chip|mac\w{0,4})\b"),
 )
 _MACHINE = r"(?<!\w)(?:aarch64|arm64|armv[67]l?|x86_64)(?!\w)"
 _SENTENCE_WORDS = ("windows", "win7", "win8", "win1", "win 1", "wsl", " mac", "m1 ", "m2 ", "m3 ", "m4 ", "os x")
+_COLAB = r"\b(?:google colab|(?:in|on|with|using|from|use) (?:google )?colab)(?:oratory)?\b"
+# It works there, or another place is compared with it.
+_NOT_COLAB = r"\b(?:works?|worked|working|fine|local\w{0,3}|instead|unlike|should|could|try|recommend\w{0,2})\b|https?:"
 _JETSON = r"\bjetson[ -](?:nano|orin|xavier|agx|tx[12]|thor)|\bjet ?pack\b"
 _RELEASE = r"(?<![\d.])(?P<version>[12]\.\d{1,2}(?:\.\d{1,2})?(?:rc\d)?)(?![\d.]|-rc)"
 _PYTHON = r"(?<![\d.])(?P<version>[23]\.\d{1,2}(?:\.\d{1,2})?)(?![\d.])"
@@ -163,6 +167,8 @@ class Reader:
             self._keep("host.machine", "armv7l" if small else "aarch64", at, seen)
         if "jet" in low and compiled(_JETSON).search(low):
             seen.hint(f"{KEY}jetson", at)
+        if "colab" in low and compiled(_COLAB).search(low) and not compiled(_NOT_COLAB).search(low):
+            seen.hint(COLAB_SAID, at)
         if "with_cuda" in low and (match := compiled(_BUILT).search(low)):
             self._keep("tensorflow.cuda_build", match["answer"], at, seen)
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from gpudoctor import compat
 from gpudoctor.facts.model import Facts, Gpu, Known
-from gpudoctor.findings import Applicability, Capability, Confidence, Remedy, Severity
-from gpudoctor.plan import quote
+from gpudoctor.findings import Capability, Confidence, Remedy, Severity
+from gpudoctor.rules.ask_for import what_fits
 from gpudoctor.rules.driver._install import install_driver, os_of
 from gpudoctor.rules.gpu._code import another_runs, capability_of, gpu_code, is_hidden, shown_name
 from gpudoctor.rules.gpu._log import is_newer_than_build, newest_of_runtime, of_gpu
@@ -91,20 +91,6 @@ def _remedies(facts: Facts, answer: compat.CodeAnswer, *, hard: bool, by_driver:
     return fitting + install_driver(facts, at_least=need.toolkit_driver or need.minimum)
 
 
-def _look_for(gpu: Gpu) -> tuple[Remedy, ...]:
-    """Return the remedy where a text does not tell the TensorFlow: what there is for this GPU."""
-    name = gpu.name.get()
-    if name is None:
-        return ()
-    return (
-        Remedy(
-            summary="See which TensorFlow has code for this GPU, and which driver it needs.",
-            commands=(f"gpudoctor plan --gpu {quote(name, compat.Os.LINUX)}",),
-            applicability=Applicability.SAFE,
-        ),
-    )
-
-
 def _variant(facts: Facts, answer: compat.CodeAnswer, cc: str) -> str | None:
     """Return what is wrong: a key of the rule's variants, SLOW (PTX works), or None if all is well."""
     code = answer.code
@@ -131,12 +117,13 @@ def _from_log(self: Rule, facts: Facts, gpu: Gpu) -> Iterator[Draft]:
     if isinstance(facts.tensorflow.computations, Known):
         return  # it was tried here: what came of that outweighs words
     failed = of_gpu(events(facts, "invalid-ptx"), facts, gpu)
-    if not failed and (gpu.compute_capability.get() is None and gpu.name.get() is None):
+    compiles = of_gpu(events(facts, "compiled-from-ptx"), facts, gpu)
+    unnamed = gpu.compute_capability.get() is None and gpu.name.get() is None
+    if not failed and (unnamed or (compiles and is_newer_than_build(facts, gpu))):
         handles = (e for e in events(facts, "cuda-error") if e.parameters.get("error") == "CUDA_ERROR_INVALID_HANDLE")
         failed = tuple(handles)  # of a kernel that was never loaded: so it ends on GPUs that no wheel has code for
     if not failed and is_newer_than_build(facts, gpu):
         failed = of_gpu(events(facts, "no-kernel-image", "invalid-kernel-image"), facts, gpu)
-    compiles = of_gpu(events(facts, "compiled-from-ptx"), facts, gpu)
     cc, cuda = gpu.compute_capability.get(), facts.tensorflow.built_with_cuda.get()
     newest = newest_of_runtime(facts) if facts.tensorflow.version.get() is None else None
     # Code of a lower minor number runs on a GPU of the same major one.
@@ -150,7 +137,7 @@ def _from_log(self: Rule, facts: Facts, gpu: Gpu) -> Iterator[Draft]:
         variant="failed" if failed else "compiles" if compiles else "runtime",
         severity=Severity.ERROR if failed else Severity.WARNING,
         confidence=Confidence.CERTAIN if failed or compiles else Confidence.LIKELY,
-        remedies=tensorflow_that_fits(facts) or newer_than_any_wheel(facts, hard=bool(failed)) or _look_for(gpu),
+        remedies=tensorflow_that_fits(facts) or newer_than_any_wheel(facts, hard=bool(failed)) or what_fits(facts, gpu),
         gpu=f"{name} (compute capability {cc})" if cc else name,
         cuda=cuda or "",
     )  # fmt: skip

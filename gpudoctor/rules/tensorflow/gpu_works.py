@@ -43,11 +43,14 @@ def gpu_works(self: Rule, facts: Facts) -> Iterator[Draft]:
 # After these a device that was made does not work.
 FAILED = ("no-kernel-image", "invalid-kernel-image", "invalid-ptx", "driver-insufficient", "cudnn-runtime-too-old",
           "out-of-memory", "cudnn-handle", "cublas-handle", "gpu-lost")  # fmt: skip
+# Errors of CUDA after which TensorFlow goes on: it asks for less memory, or leaves out what the GPU does not offer.
+PASSING = ("CUDA_ERROR_OUT_OF_MEMORY", "CUDA_ERROR_NOT_SUPPORTED", "CUDA_ERROR_NO_DEVICE", "")
 
 
 def _from_log(self: Rule, facts: Facts, listed: tuple[Device, ...]) -> Iterator[Draft]:
     """Find that a log lists the GPU, or makes a device of it."""
-    if events(facts, *FAILED):
+    errors = (event.parameters.get("error", "") for event in events(facts, "cuda-error"))
+    if events(facts, *FAILED) or any(error not in PASSING for error in errors):
         raise FactUnavailable("the GPU is listed, and an operation on it failed")
     made = events(facts, "created-device", "loaded-cudnn", "xla-compiled", "tensor-float-32")
     names = [f"{item.name} ({item.description})" if item.description else item.name for item in listed]
