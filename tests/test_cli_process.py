@@ -98,6 +98,18 @@ def test_an_encoding_without_ticks_gets_words(facts_file: Path) -> None:
     done.stdout.decode("ascii")
 
 
+def test_a_program_that_is_not_on_the_path_names_itself_with_its_folder(facts_file: Path, tmp_path: Path) -> None:
+    script = write(tmp_path / "my env/bin/gpudoctor", "from gpudoctor.cli import main\nmain()\n")
+    arguments = [sys.executable, str(script), "check", "--facts", str(facts_file)]
+
+    def shown(path: str) -> str:
+        return subprocess.run(arguments, env=environ(PATH=path), stdout=subprocess.PIPE, check=False).stdout.decode()
+
+    assert f"       '{script}' check --expect cpu\n" in shown("/nowhere")
+    write(tmp_path / "bin/gpudoctor", "#!/bin/sh\n").chmod(0o755)
+    assert "       gpudoctor check --expect cpu\n" in shown(str(tmp_path / "bin"))
+
+
 def test_progress_goes_to_standard_error_and_json_can_be_piped() -> None:
     ours, theirs = pty.openpty()
     argv = [*PROGRAM, "check", "--quick", "--format", "json"]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from gpudoctor.cli.options import FailOn, Output, ReportFormat
 from gpudoctor.cli.output import append_file, put, write_file
-from gpudoctor.cli.terminal import look
+from gpudoctor.cli.terminal import called_as, look
 from gpudoctor.findings import Expect, Report, Source, SourceKind
 from gpudoctor.judging import judge_facts
 
@@ -69,4 +69,5 @@ def print_text(report: Report, verbose: bool) -> None:
 
     color, width = look(sys.stdout, os.environ)
     unicode = (getattr(sys.stdout, "encoding", None) or "").lower().replace("-", "") in ("utf8", "utf8sig")
-    put(text.render(report, width=width, color=color, unicode=unicode, verbose=verbose))
+    program = called_as(sys.argv[0], os.environ)
+    put(text.render(report, width=width, color=color, unicode=unicode, verbose=verbose, program=program))

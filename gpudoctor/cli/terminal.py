@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import stat
 from collections.abc import Mapping
 from typing import TextIO
 
+NAME = "gpudoctor"
 WIDTH = 80
 MAX_WIDTH = 100
 # Variable that a CI sets, and whether its log shows colours (Jenkins needs a plugin for that).
@@ -34,6 +36,14 @@ def look(stream: TextIO | None, environ: Mapping[str, str]) -> tuple[bool, int]:
     if environ.get("FORCE_COLOR"):
         color = True
     return color and not environ.get("NO_COLOR"), width
+
+
+def called_as(argv0: str, environ: Mapping[str, str]) -> str:
+    """Return how to call gpudoctor again: its path, where the shell would not find it by name."""
+    folder, name = os.path.split(argv0)
+    if name != NAME or not folder or shutil.which(NAME, path=environ.get("PATH", "")):
+        return NAME
+    return shlex.quote(argv0)
 
 
 def _is_log(stream: TextIO | None) -> bool:

@@ -27,6 +27,7 @@ _VERDICTS = {
     Verdict.ERRORS: ("ERRORS", "bold red"),
     Verdict.UNKNOWN: ("UNKNOWN", "bold magenta"),
 }
+PROGRAM = "gpudoctor"
 _HINTS = {
     Applicability.SAFE: "",
     Applicability.UNSAFE: " (it changes this system or environment)",
@@ -52,14 +53,23 @@ class _Page(Page):
 
 
 def render(
-    report: Report, *, width: int = WIDTH, color: bool = False, unicode: bool = True, verbose: bool = False
+    report: Report,
+    *,
+    width: int = WIDTH,
+    color: bool = False,
+    unicode: bool = True,
+    verbose: bool = False,
+    program: str = PROGRAM,
 ) -> str:
-    """Return the report as text. width: in columns; color: with ANSI colours; verbose: with every check."""
+    """Return the report as text.
+
+    width: in columns; color: with ANSI colours; verbose: with every check; program: how a shell finds gpudoctor.
+    """
     page = _Page(width, color=color, unicode=unicode)
     for area in areas(report):
         _area(page, area)
     _findings(page, report)
-    _remedies(page, report.remedies)
+    _remedies(page, report.remedies, program)
     _notes(page, report)
     if verbose:
         _checks(page, report)
@@ -132,7 +142,7 @@ def _sentence(text: str) -> str:
     return capital(text) + ("" if text.endswith((".", "?")) else ".")
 
 
-def _remedies(page: _Page, remedies: tuple[Remedy, ...]) -> None:
+def _remedies(page: _Page, remedies: tuple[Remedy, ...], program: str) -> None:
     if not remedies:
         return
     page.heading(("What to do", "bold"), (" (any one of these)" if _alternatives(remedies) else "", ""))
@@ -140,7 +150,7 @@ def _remedies(page: _Page, remedies: tuple[Remedy, ...]) -> None:
         hint = _HINTS[remedy.applicability] if remedy.commands else ""
         page.item(number, f"{remedy.summary}{hint}")
         for command in remedy.commands:
-            page.command(command)
+            page.command(program + command.removeprefix(PROGRAM) if command.startswith(f"{PROGRAM} ") else command)
         if remedy.fixes:
             page.paragraph(f"mends {', '.join(remedy.fixes)}", indent=5, style="dim")
 
