@@ -197,7 +197,7 @@ MACHINES = (
             ("driver-missing",),
             "the NVIDIA driver is installed, and the loader does not find its CUDA library: "
             "/run/opengl-driver/lib/libcuda.so.1 lies where it does not look",
-            commands=("export LD_LIBRARY_PATH=/run/opengl-driver/lib:$LD_LIBRARY_PATH",)),
+            commands=("export LD_LIBRARY_PATH=/run/opengl-driver/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}",)),
     Machine("a Jetson with the public wheel",
             ubuntu(**{"etc/nv_tegra_release": "# R35 (release), REVISION: 4.1\n"}), ("cpu-only-tensorflow",),
             "the installed TensorFlow 2.20.0 is the public wheel for 64-bit ARM, which is built without CUDA: "

@@ -15,6 +15,9 @@ from gpudoctor.rules.observed import seen_gpu_devices as imported_gpu
 from gpudoctor.rules.python._state import events, seen
 from gpudoctor.rules.registry import Draft, Rule, rule
 
+# What the variable held before, if anything: an empty entry would be the current folder.
+AFTER = "${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+
 
 @rule(
     Severity.ERROR,
@@ -124,7 +127,7 @@ def _find(file: str) -> Remedy:
     """Return how to let the loader find the driver's library where it lies (NixOS keeps it apart, for one)."""
     return Remedy(
         summary="Let the loader find the driver's folder.",
-        commands=(f"export LD_LIBRARY_PATH={quote(file.rpartition('/')[0], compat.Os.LINUX)}:$LD_LIBRARY_PATH",),
+        commands=(f"export LD_LIBRARY_PATH={quote(file.rpartition('/')[0], compat.Os.LINUX)}{AFTER}",),
         applicability=Applicability.SAFE,
     )
 

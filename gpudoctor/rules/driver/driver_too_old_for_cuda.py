@@ -15,6 +15,7 @@ from gpudoctor.rules.driver._state import (
     NVML_LIBRARY_MISMATCH,
     failed_with,
 )
+from gpudoctor.rules.gpu._code import driver_for_ptx, is_hidden
 from gpudoctor.rules.libraries._stack import cuda_of, is_inferred
 from gpudoctor.rules.observed import seen_gpu_devices
 from gpudoctor.rules.python._state import events, seen
@@ -87,12 +88,18 @@ def driver_too_old_for_cuda(self: Rule, facts: Facts) -> Iterator[Draft]:
          "tensorflow.cuda_requirements" if is_inferred(facts) else "tensorflow.built_with_cuda", "tensorflow.version"),
         variant=None if by_number else "cuda-only",
         confidence=Confidence.LIKELY if is_inferred(facts) else Confidence.CERTAIN,
-        remedies=install_driver(facts, at_least=need.minimum) + tensorflow_that_fits(facts),
+        remedies=install_driver(facts, at_least=_for_all(facts, need.minimum)) + tensorflow_that_fits(facts),
         have=driver.require() if by_number else serves.require(),
         need=need.minimum,
         cuda=need.cuda,
         version=facts.tensorflow.version.get() or "",
     )  # fmt: skip
+
+
+def _for_all(facts: Facts, minimum: str) -> str:
+    """Return the driver that is enough for CUDA and, where a GPU needs that, for the PTX of the wheel."""
+    enough = [minimum, *filter(None, (driver_for_ptx(facts, gpu) for gpu in facts.gpus if not is_hidden(gpu)))]
+    return max(enough, key=compat.version)
 
 
 def _by_package(self: Rule, facts: Facts, need: str, cuda: str) -> Iterator[Draft]:

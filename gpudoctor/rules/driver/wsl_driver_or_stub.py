@@ -14,10 +14,12 @@ from gpudoctor.rules.python._state import events, seen
 from gpudoctor.rules.registry import Draft, Rule, rule
 
 FOLDER = "/usr/lib/wsl/lib"
+# What the variable held before, if anything: an empty entry would be the current folder.
+AFTER = "${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 FIND_IT = Remedy(
     summary="Let the loader find the driver's folder: for this shell, and for good through ldconfig.",
     commands=(
-        f"export LD_LIBRARY_PATH={FOLDER}:$LD_LIBRARY_PATH",
+        f"export LD_LIBRARY_PATH={FOLDER}{AFTER}",
         f"echo {FOLDER} | sudo tee /etc/ld.so.conf.d/wsl.conf && sudo ldconfig",
     ),
     applicability=Applicability.UNSAFE,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gpudoctor import compat
 from gpudoctor.facts.model import Facts, FactUnavailable, Gpu, Known
+from gpudoctor.rules.driver._install import os_of
 
 RUNS = (compat.GpuCode.NATIVE, compat.GpuCode.NATIVE_PARTIAL, compat.GpuCode.PTX)
 
@@ -40,6 +41,24 @@ def gpu_code(facts: Facts, gpu: Gpu) -> compat.CodeAnswer:
     if answer.confidence is compat.Trust.LOW:
         raise compat.NotCovered(f"what TensorFlow {version} carries for compute capability {cc} is not certain")
     return answer
+
+
+def driver_for_ptx(facts: Facts, gpu: Gpu) -> str | None:
+    """Return the lowest driver that compiles what the wheel holds as PTX for a GPU; None where there is none."""
+    try:
+        answer = gpu_code(facts, gpu)
+        counted = answer.code is compat.GpuCode.NATIVE_PARTIAL and answer.confidence is compat.Trust.HIGH
+        if not counted and answer.code is not compat.GpuCode.PTX:
+            return None
+        return ptx_driver(facts, answer)
+    except FactUnavailable:
+        return None
+
+
+def ptx_driver(facts: Facts, answer: compat.CodeAnswer) -> str:
+    """Return the toolkit's own driver for the PTX of a wheel: enough for all of it. Raises FactUnavailable."""
+    need = compat.min_driver_for_cuda(answer.ptx_cuda or facts.tensorflow.built_with_cuda.require(), os_of(facts))
+    return need.toolkit_driver or need.minimum
 
 
 def is_hidden(gpu: Gpu) -> bool:

@@ -8,8 +8,8 @@ from gpudoctor import compat
 from gpudoctor.facts.model import Facts, Gpu, Known
 from gpudoctor.findings import Capability, Confidence, Remedy, Severity
 from gpudoctor.rules.ask_for import what_fits
-from gpudoctor.rules.driver._install import install_driver, os_of
-from gpudoctor.rules.gpu._code import another_runs, capability_of, gpu_code, is_hidden, shown_name
+from gpudoctor.rules.driver._install import install_driver
+from gpudoctor.rules.gpu._code import another_runs, capability_of, gpu_code, is_hidden, ptx_driver, shown_name
 from gpudoctor.rules.gpu._log import is_newer_than_build, newest_of_runtime, of_gpu
 from gpudoctor.rules.observed import working_gpus
 from gpudoctor.rules.python._state import events, seen
@@ -85,10 +85,7 @@ def _remedies(facts: Facts, answer: compat.CodeAnswer, *, hard: bool, by_driver:
     fitting = tensorflow_that_fits(facts)
     if not by_driver:
         return fitting or newer_than_any_wheel(facts, hard=hard)
-    cuda = answer.ptx_cuda or facts.tensorflow.built_with_cuda.require()
-    # The toolkit's own driver: enough for all of it, PTX included.
-    need = compat.min_driver_for_cuda(cuda, os_of(facts))
-    return fitting + install_driver(facts, at_least=need.toolkit_driver or need.minimum)
+    return fitting + install_driver(facts, at_least=ptx_driver(facts, answer))
 
 
 def _variant(facts: Facts, answer: compat.CodeAnswer, cc: str) -> str | None:
