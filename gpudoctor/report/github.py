@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from gpudoctor.findings import Finding, Report, Severity
 from gpudoctor.report.clean import clean
-from gpudoctor.report.parts import explained_by, remedies_for, root_causes, sentence
+from gpudoctor.report.parts import explained_by, explaining, remedies_for, root_causes, sentence
 
 _COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
 
@@ -21,7 +21,7 @@ def render(report: Report) -> str:
 def _annotation(report: Report, finding: Finding) -> str:
     lines = [sentence(finding.message)]
     if explained := explained_by(report, finding):
-        lines.append(f"This explains also: {', '.join(explained)}.")
+        lines.append(f"{explaining(finding)}: {', '.join(explained)}.")
     if finding.severity >= Severity.WARNING:
         for remedy in remedies_for(report, finding):
             lines += [f"What to do: {remedy.summary}", *(f"  {command}" for command in remedy.commands)]

@@ -7,7 +7,7 @@ import html
 from gpudoctor.findings import Applicability, Confidence, Finding, Outcome, Remedy, Report, Verdict
 from gpudoctor.report.areas import areas
 from gpudoctor.report.clean import clean
-from gpudoctor.report.parts import evidence_text, explained_by, notes, root_causes, sentence
+from gpudoctor.report.parts import evidence_text, explained_by, explaining, notes, root_causes, sentence
 
 _HINTS = {
     Applicability.SAFE: "",
@@ -80,7 +80,7 @@ def _cause(report: Report, finding: Finding) -> list[str]:
         items = (f"<li>{_text(evidence_text(item))}</li>" for item in finding.evidence)
         lines += ['<ul class="soft">', *items, "</ul>"]
     if explained := explained_by(report, finding):
-        lines.append(f"<p>This explains also: {_text(', '.join(explained))}.</p>")
+        lines.append(f"<p>{explaining(finding)}: {_text(', '.join(explained))}.</p>")
     return lines
 
 

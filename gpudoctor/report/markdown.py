@@ -7,7 +7,7 @@ import re
 from gpudoctor.findings import Applicability, Confidence, Finding, Outcome, Remedy, Report
 from gpudoctor.report.areas import State, areas
 from gpudoctor.report.clean import clean
-from gpudoctor.report.parts import evidence_text, explained_by, notes, root_causes, sentence
+from gpudoctor.report.parts import evidence_text, explained_by, explaining, notes, root_causes, sentence
 
 _MARKS = {State.OK: "ok", State.WARNING: "**warning**", State.ERROR: "**error**", State.UNKNOWN: "unknown"}
 _HINTS = {
@@ -44,7 +44,7 @@ def _cause(report: Report, finding: Finding) -> list[str]:
     if finding.evidence:
         lines += ["", *(f"- {escape(evidence_text(item))}" for item in finding.evidence)]
     if explained := explained_by(report, finding):
-        lines += ["", f"This explains also: {', '.join(map(escape, explained))}."]
+        lines += ["", f"{explaining(finding)}: {', '.join(map(escape, explained))}."]
     return lines
 
 

@@ -33,6 +33,15 @@ def explained_by(report: Report, cause: Finding) -> list[str]:
     )
 
 
+# Rules that find that there is no GPU which TensorFlow could use.
+WITHOUT_GPU = ("no-nvidia-gpu", "macos-no-gpu")
+
+
+def explaining(cause: Finding) -> str:
+    """Return what a root cause is to its consequences: a GPU that is not there explains nothing, it makes them moot."""
+    return "Of no matter without a GPU" if cause.rule in WITHOUT_GPU else "This explains also"
+
+
 def capital(text: str) -> str:
     """Return a message with a capital; names such as cuDNN and cuBLAS stay as they are."""
     return text if text[:2] == "cu" and text[2:3].isupper() else text[:1].upper() + text[1:]

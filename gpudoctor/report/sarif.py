@@ -22,6 +22,7 @@ from gpudoctor.report.parts import (
     area_name,
     evidence_text,
     explained_by,
+    explaining,
     paragraphs_of,
     remedies_for,
     rule_of,
@@ -122,7 +123,7 @@ def _text(report: Report, finding: Finding, remedies: list[Remedy]) -> str:
     if finding.explained_by:
         lines.append(f"Explained by {finding.explained_by}.")
     elif explained := explained_by(report, finding):
-        lines.append(f"This explains also: {', '.join(explained)}.")
+        lines.append(f"{explaining(finding)}: {', '.join(explained)}.")
     lines += [f"- {evidence_text(item)}" for item in finding.evidence]
     for remedy in remedies:
         lines += [f"What to do: {clean(remedy.summary)}", *(f"    {clean(command)}" for command in remedy.commands)]

@@ -321,7 +321,7 @@ def test_html_has_every_part() -> None:
         "Errors: ",
         "Policy: gpudoctor.toml",
         "Root cause: no-nvidia-gpu",
-        "This explains also: ",
+        "Of no matter without a GPU: ",
         "What to do",
     ):
         assert part in text
