@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from gpudoctor.facts.model import Api, Facts, Known
+from gpudoctor.facts.model import Api, Facts, Known, Unknown
 from gpudoctor.findings import Expect, Finding, Report, Role, Severity, SourceKind, Verdict
 from gpudoctor.rules.observed import computed_on, seen_gpu_devices, working_gpu_devices
+
+# How the rows begin that tell what a person says, see gpudoctor.logs.rows.said; among them, what is no complaint.
+SAID = "said-"
+NO_COMPLAINTS = ("said-weak-gpu", "said-16-bits", "said-distributed", "said-new-models", "said-no-gpu-here",
+                 "said-secure-boot", "said-throttled")  # fmt: skip
+# Facts of a GPU that people write down; the others only a tool tells.
+WRITTEN = ("name", "compute_capability")
 
 
 def exit_status(report: Report, fail_on: str) -> int:
@@ -34,7 +41,11 @@ def _is_told(facts: Facts, expect: Expect) -> bool:
         return any(device.kind == "GPU" for device in listed)
     if expect is Expect.GPU and _left_out(facts):
         return False
-    told = bool(facts.tensorflow.events.get()) or bool(facts.gpus) or listed is not None
+    # What somebody says of a machine, and the GPU's name alone, are no sign of health.
+    events = facts.tensorflow.events.get() or ()
+    told = any(not event.message.startswith(SAID) for event in events) or listed is not None
+    told = told or any(isinstance(getattr(gpu, name), Known) for gpu in facts.gpus for name in gpu.__struct_fields__
+                       if name not in WRITTEN)  # fmt: skip
     groups = (facts.driver, facts.training, facts.libraries)
     return told or any(isinstance(getattr(group, name), Known) for group in groups for name in group.__struct_fields__)
 
@@ -47,11 +58,19 @@ def _left_out(facts: Facts) -> bool:
 
 
 def unexplained(facts: Facts) -> str:
-    """Return how CUDA or NVML failed in a text that shows no GPU at work, empty where neither did."""
+    """Return how CUDA or NVML failed in a text that shows no GPU at work, or what somebody says, empty if neither."""
     driver = facts.driver
     for name, answer in (("CUDA", driver.cuda_init.get()), ("NVML", driver.nvml.get())):
         if answer is not None and answer.outcome is not Api.OK and not seen_gpu_devices(facts):
             return f"{name}: {answer.name or answer.detail or answer.code or 'an error'}"
+    return _complaint(facts)
+
+
+def _complaint(facts: Facts) -> str:
+    """Return what somebody complains of in a text, as it stands there; empty where nobody does, or the GPU is used."""
+    for event in () if seen_gpu_devices(facts) else facts.tensorflow.events.get() or ():
+        if event.message.startswith(SAID) and event.message not in NO_COMPLAINTS:
+            return event.parameters.get("words", "").strip("#*> ") or event.message
     return ""
 
 
@@ -84,9 +103,12 @@ def summarise(
         if listed is not None and not any(device.kind == "GPU" for device in listed):
             return "TensorFlow lists no GPU, and no check explains why"
         if kind is SourceKind.TEXT and (failure := unexplained(facts)):
-            return f"the text shows an error whose cause it does not tell ({failure})"
+            what = "a trouble" if failure == _complaint(facts) else "an error"
+            return f"the text shows {what} whose cause it does not tell ({failure})"
         if kind is SourceKind.TEXT:
             return "nothing in the text tells what is wrong"
+        if isinstance(python := facts.python.version, Unknown) and isinstance(facts.host.os, Known):
+            return f"no fault found, but the Python to be judged could not be read: {python.reason}"
         return "no fault found, but too little could be read to tell"
     if facts.tensorflow.run.get() is None:
         return "no fault found; TensorFlow was not started" if kind is not SourceKind.TEXT else "no fault in the text"

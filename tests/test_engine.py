@@ -346,6 +346,15 @@ def test_whether_the_facts_answer_what_the_user_expects(facts: Facts, expect: Ex
     assert is_answered(facts, expect) is answered
 
 
+def test_a_python_that_is_not_there_is_the_last_word() -> None:
+    report = judged(facts=facts_of("desktop-rtx4090", unknown={
+        "python.version": "there is no ~/my-evn", "tensorflow.run": "-", "tensorflow.cuda_build": "-",
+        "tensorflow.version": "-", "tensorflow.computations": "-", "tensorflow.devices": "-",
+        "driver.nvml_device_count": "-", "driver.cuda_device_count": "-",
+    }))  # fmt: skip
+    assert report.summary == "no fault found, but the Python to be judged could not be read: there is no ~/my-evn"
+
+
 def test_verdict_of_nothing_known_is_unknown_not_ok() -> None:
     report = judged(facts=Facts())
     assert report.verdict is Verdict.UNKNOWN

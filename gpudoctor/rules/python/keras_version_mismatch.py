@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpudoctor.facts.model import Absent, Facts, LogEvent
+from gpudoctor import compat
+from gpudoctor.compat.specifiers import satisfies
+from gpudoctor.facts.model import Absent, Conflict, Facts, LogEvent, Package
 from gpudoctor.findings import Capability, Confidence, Evidence, Remedy, Severity
 from gpudoctor.rules.python._pip import install
 from gpudoctor.rules.python._state import (
@@ -120,7 +122,7 @@ def _installed(self: Rule, facts: Facts, version: str) -> Iterator[Draft]:
         yield self.finding(
             evidence, remedies=_keras(facts, f"keras{need}"), keras=keras.version, version=version, need=need
         )
-    elif declared is not None:
+    elif declared is not None and not _stands_in(keras, declared):
         yield self.finding(
             evidence,
             variant="declared",
@@ -131,6 +133,11 @@ def _installed(self: Rule, facts: Facts, version: str) -> Iterator[Draft]:
             version=version,
             need=declared.specifier,
         )
+
+
+def _stands_in(keras: Package, declared: Conflict) -> bool:
+    """Whether the package that is there goes by another name than the one that is asked for, and its version fits."""
+    return keras.name != declared.name and satisfies(compat.version(keras.version), declared.specifier)
 
 
 def _of_declared(facts: Facts, version: str) -> Severity:
