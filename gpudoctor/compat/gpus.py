@@ -17,6 +17,8 @@ WORD = re.compile(r"[a-z]+|\d+(?:\.\d+)?")
 GRACE = ("GB10", "GB200", "GB300", "GH200")
 CAPABILITY = re.compile(r"\d{1,2}\.\d|(?:sm|compute)_\d{2,3}")
 NEAR, CLOSE = 3, 0.8
+# How nvidia-smi ends a name that does not fit its table.
+CUT = "..."
 
 
 class UnknownGpu(NotCovered):
@@ -108,10 +110,23 @@ def compute_capability_of(name: str | None, pci_id: str | None = None) -> GpuAns
     if name is None:
         asked = "GPU without name and PCI id" if pci_id is None else f"PCI device {pci_id}"
         raise NotCovered(f"{asked} is not in the tables of {load(Gpu).retrieved}")
-    rows = _by_name().get(_plain(name))
+    rows = _by_name().get(_plain(name)) or _cut(name)
     if not rows:
         raise NotCovered(f"GPU {name!r} is not in the tables of {load(Gpu).retrieved}")
     return _answer(rows, name)
+
+
+def _cut(name: str) -> list[Gpu]:
+    """GPUs that nvidia-smi may mean by a name that it has cut to fit its table: "RTX PRO 1000 Blac...".
+
+    What stands before the number of a model is common to several generations.
+    """
+    if not name.endswith(CUT):
+        return []
+    start = _plain(name.removesuffix(CUT).rstrip())
+    if not any(character.isdigit() for character in start):
+        return []
+    return [row for whole, found in _by_name().items() if whole.startswith(start) for row in found]
 
 
 @cache

@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from msgspec.structs import replace
+
 from gpudoctor.facts.from_form import apply_form
 from gpudoctor.facts.from_places import (
     NVML_CODES,
     apply_places,
     apply_suspend,
+    call_error,
     container_tool,
     cudnn_driver,
     nvml_answer,
@@ -131,6 +134,12 @@ def _cuinit(seen: Seen, event: LogEvent, at: str) -> None:
         seen.note("driver.libcuda_kind", LibcudaKind.STUB, at)
 
 
+def _call(seen: Seen, event: LogEvent, at: str) -> None:
+    """Take an error of cuInit's from another program, where TensorFlow says nothing of it."""
+    if seen.value("driver.cuda_init") is None:
+        _cuinit(seen, replace(event, parameters={"error": call_error(event.parameters)}), at)
+
+
 def _error(code: int, name: str) -> ApiAnswer:
     return ApiAnswer(outcome=Api.ERROR, code=code, name=name)
 
@@ -248,6 +257,7 @@ _HANDLERS: dict[str, Callable[[Seen, LogEvent, str], None]] = {
     "cuinit-failed": _cuinit,
     "colab-no-gpu": _none_listed,
     "cuda-not-started": _said,
+    "cuda-call-failed": _call,
     "cudnn-old-driver": cudnn_driver,
     "cuda-driver-mismatch": _put("driver.cuda_init", _error(MISMATCH, "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH")),
     "cuda-no-device": _put("driver.cuda_init", _error(NO_DEVICE, "CUDA_ERROR_NO_DEVICE")),

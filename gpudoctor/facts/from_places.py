@@ -14,6 +14,22 @@ NVML_CODES = {
 }  # fmt: skip
 
 
+# What programs print of an error of cuInit's in words, and its name in cuda.h.
+CALL_WORDS = {
+    "no cuda-capable device is detected": "CUDA_ERROR_NO_DEVICE", "unknown error": "CUDA_ERROR_UNKNOWN",
+    "system not yet initialized": "CUDA_ERROR_SYSTEM_NOT_READY",
+    "system has unsupported display driver / cuda driver combination": "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH",
+}  # fmt: skip
+
+
+def call_error(told: dict[str, str]) -> str:
+    """Return the error of cuInit's as TensorFlow would print it: its number in brackets, else its name."""
+    if number := told.get("number") or told.get("code"):
+        return f"({number})"
+    words = "unknown error" if "torch" in told else told.get("words", "").strip().casefold()
+    return told.get("error") or told.get("name") or CALL_WORDS.get(words, words)
+
+
 def nvml_answer(code: int | None, said: str = "") -> ApiAnswer:
     """Return a refusal of NVML's, in NVML's words where the text gives the number alone."""
     words = next((words for words, number in NVML_CODES.items() if number == code), "")

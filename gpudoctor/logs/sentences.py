@@ -395,6 +395,7 @@ SENTENCES: tuple[Sentence, ...] = (
             r"\u5361\u4f4f|\u5361\u6b7b",
         ),
         unless=r"\b(?:not|no longer|doesn't|does not|without) (?:hang|stuck|freez|get)|\bfrozen (?:graph|layer|model)"
+        r"|\bpip3? freeze"
         r"|\bi(?: am|.m| was| got)? stuck|\bstuck with\b",
     ),
     Sentence(

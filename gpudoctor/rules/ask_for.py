@@ -57,7 +57,9 @@ def what_fits(facts: Facts, *gpus: Gpu) -> tuple[Remedy, ...]:
 
 
 def _is_known(name: str) -> bool:
-    """Whether a name stands for one GPU: old releases of nvidia-smi cut it."""
+    """Whether a name stands for one GPU: old releases of nvidia-smi cut it, and `plan` takes no names that are cut."""
+    if name.endswith("..."):
+        return False
     try:
         compat.compute_capability_of(name)
     except compat.NotCovered:

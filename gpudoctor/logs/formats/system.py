@@ -51,6 +51,7 @@ class Reader:
     def line(self, text: str, at: str, seen: Seen) -> None:
         """Take a line."""
         plain = text.replace("/c/Users/", "/") if "/c/Users/" in text else text  # Windows's, seen from Linux
+        plain = plain.replace(":/Users/", "\\Users\\") if ":/Users/" in plain else plain  # and with the other slash
         for system, signs in _SIGNS:
             if system not in seen.hints and any(sign in plain for sign in signs):
                 seen.hint(system, at)

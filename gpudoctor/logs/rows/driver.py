@@ -424,6 +424,18 @@ ROWS = (
         example="cudaGetDeviceCount() failed. Status: no CUDA-capable device is detected",
     ),
     Message(
+        "cuda-call-failed",
+        _K.GPU_UNUSABLE,
+        ("all to cuInit results in ", 'cuInit(0)" failed with ', "cuInit failed: ", "CUDA unknown error - this may"),
+        r"(?:\[(?P<code>-?\d{1,3})\] ?)?[Cc]all to cuInit results in (?P<error>(?:CUDA_ERROR_|UNKNOWN_CUDA_)\w{1,60})"
+        r"(?: \((?P<number>-?\d{1,3})\))?|cuInit\(0\)\" failed with (?P<name>CUDA_ERROR_\w{1,60})"
+        r"|cuInit failed: (?P<words>[a-z][A-Za-z /-]{3,60})|(?P<torch>CUDA unknown error) - this may be",
+        "Another program than TensorFlow could not start the driver library either.",
+        "numba, PyCUDA, PyTorch, OBS",
+        example="numba.cuda.cudadrv.error.CudaSupportError: Error at driver init: Call to cuInit results in "
+        "CUDA_ERROR_UNKNOWN (999)",
+    ),
+    Message(
         "cuda-not-started",
         _K.GPU_UNUSABLE,
         (

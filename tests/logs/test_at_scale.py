@@ -1,0 +1,65 @@
+"""What texts in which nothing is found are taken for: no sign of health is no health."""
+
+from __future__ import annotations
+
+import pytest
+
+from gpudoctor import compat
+from gpudoctor.findings import Verdict
+from tests.logs.test_texts import report_of
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# Very slow training\nCan anyone tell how to increase the speed? Ten epochs take hours on my PC.\n",
+        "My notebook has a GeForce GTX 1650.\n- GPU model and memory: GeForce GTX 1650, 4 GB\n",
+        "It hangs as soon as it starts.\n",
+    ],
+)
+def test_a_complaint_alone_or_the_name_of_a_gpu_is_no_health(text: str) -> None:
+    assert report_of(text).verdict is Verdict.UNKNOWN
+
+
+def test_the_complaint_is_shown_where_nothing_tells_why() -> None:
+    report = report_of("# Very slow training\nIs that normal?\n")
+    assert report.summary == "the text shows a trouble whose cause it does not tell (Very slow training)"
+
+
+def test_a_list_of_packages_is_no_program_that_hangs() -> None:
+    events = report_of("pip freeze\nabsl-py==0.8.1\n").facts.tensorflow.events.get() or ()
+    assert not events
+
+
+@pytest.mark.parametrize(
+    ("name", "capability"),
+    [
+        ("GeForce GTX 108...", "6.1"),
+        ("Tesla V100-SXM2...", "7.0"),
+        ("NVIDIA RTX PRO 2000 Blac...", "12.0"),
+    ],
+)
+def test_a_name_that_nvidia_smi_has_cut_tells_what_all_its_ends_have_alike(name: str, capability: str) -> None:
+    assert compat.compute_capability_of(name).compute_capability == capability
+
+
+# The beginnings stand for GPUs of several generations.
+@pytest.mark.parametrize("name", ["NVIDIA GeForce ...", "GeForce GTX TIT...", "GeForce GTX 95...", "..."])
+def test_a_cut_name_of_several_generations_tells_nothing(name: str) -> None:
+    with pytest.raises(compat.NotCovered):
+        compat.compute_capability_of(name)
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        ("[100] Call to cuInit results in CUDA_ERROR_NO_DEVICE:", "CUDA_ERROR_NO_DEVICE"),
+        ("[-1] Call to cuInit results in UNKNOWN_CUDA_ERROR", "CUDA_ERROR_STUB_LIBRARY"),
+        ("Call to cuInit results in UNKNOWN_CUDA_ERROR", "UNKNOWN_CUDA_ERROR"),
+        ("pycuda._driver.LogicError: cuInit failed: no CUDA-capable device is detected", "CUDA_ERROR_NO_DEVICE"),
+    ],
+)
+def test_an_error_of_cuinit_is_taken_from_other_programs(line: str, name: str) -> None:
+    answer = report_of(line).facts.driver.cuda_init.get()
+    assert answer is not None
+    assert answer.name == name
