@@ -20,11 +20,12 @@ from gpudoctor.facts.model import Facts
 SIZE_LIMIT_BYTES = 16 * 1024 * 1024
 SCHEMA = 1
 
+# A word is looked at once, as a whole: a line of words like these must not take the square of its length.
 _SECRET = re.compile(
-    r"""(?ix) (?P<name> [-\w]* (?: token | secret | password | passwd | api[-_]?key | auth | credential ) [-\w]* )
-    (?P<gap> \s*[=:]\s* | \s+ ) (?P<value> "[^"]*" | '[^']*' | \S+ )"""
+    r"""(?ix) (?<![-\w]) (?= [-\w]* (?: token | secret | password | passwd | api[-_]?key | auth | credential ) )
+    (?= (?P<name> [-\w]+ ) ) (?P=name) (?P<gap> \s*[=:]\s* | \s+ ) (?P<value> "[^"]*" | '[^']*' | \S+ )"""
 )
-_URL_USER = re.compile(r"(?P<scheme>\w+://)[^/\s@]+@")
+_URL_USER = re.compile(r"(?<!\w)(?P<scheme>\w+://)[^/\s@]+@")
 _OTHER_HOME = re.compile(r"(?P<root>/home/|/Users/|\\Users\\)(?P<name>[^/\\\s:\"']+)")
 
 

@@ -150,7 +150,8 @@ ROWS: tuple[ProcessClass, ...] = (
         title="application on Electron (hardware acceleration)",
         names=("slack", "discord*", "teams*", "signal-desktop", "spotify", "obsidian", "element-desktop", "zoom",
                "telegram*", "notion*", "figma*", "postman", "electron*", "whatsapp*"),
-        words=r"/(slack|discord|teams|signal|spotify|obsidian|element|electron)[^ ]*/[^ ]+ .*--type=gpu-process",
+        words=r"/(slack|discord|teams|signal|spotify|obsidian|element|electron)[^ /]{0,40}(?:/[^ /]{0,80}){1,12} "
+        r".{0,400}--type=gpu-process",
         advice=ELECTRON_ADVICE,
         commands=(LOOK, END),
     ),

@@ -21,7 +21,7 @@ BUSY_PERCENT = 30
 # The first process of a system or container: to end it ends all.
 INIT = 1
 # kernel-3f2a0c1e-....json; Visual Studio Code puts a v3 in front.
-CONNECTION_FILE = re.compile(r"kernel-(?:v\d)?([0-9a-f][\w-]*)\.json")
+CONNECTION_FILE = re.compile(r"kernel-(?:v\d)?([0-9a-f][\w-]{0,80})\.json")
 PLACES = {
     "docker": re.compile(r"docker[-/]([0-9a-f]{12})"),
     "podman": re.compile(r"libpod-([0-9a-f]{12})"),

@@ -17,7 +17,7 @@ SYS_MODULES = "/sys/module"
 MODULES = ("nvidia", "nvidia_uvm", "nvidia_modeset", "nvidia_drm", "nouveau")
 # "NVIDIA UNIX x86_64 Kernel Module  535.183.01  Sun May..." and, of the open one,
 # "NVIDIA UNIX Open Kernel Module for x86_64  560.35.03  Release Build  (builder)  Fri Aug..."
-NVRM = re.compile(r"NVRM version:.*?(?P<open>Open )?Kernel Module(?: for \S+)?\s+(?P<version>\d+(?:\.\d+)+)")
+NVRM = re.compile(r"NVRM version:.{0,100}?(?P<open>Open )?Kernel Module(?: for \S{1,40})?\s+(?P<version>\d+(?:\.\d+)+)")
 LIBRARY = re.compile(r"(libcuda|libnvidia-ml)\.so(\.|$)")
 LIBRARY_FOLDERS = (
     "/usr/lib/x86_64-linux-gnu",

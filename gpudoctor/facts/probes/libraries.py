@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 # A name to be asked for has at most two numbers (libcudart.so.11.0); longer ones are the files behind it.
 NAME = re.compile(
-    r"lib(?P<name>cudart|cublas|cublasLt|cufft|curand|cusolver|cusparse|cudnn(?:_[a-z_]+)?|nccl|nvJitLink|cupti)"
+    r"lib(?P<name>cudart|cublas|cublasLt|cufft|curand|cusolver|cusparse|cudnn(?:_[a-z_]{1,40})?|nccl|nvJitLink|cupti)"
     r"\.so\.(?P<number>\d+(?:\.\d+)?)\Z"
 )
 # Of TensorFlow's own libraries the one that opens the CUDA libraries: the first of these that is there.
