@@ -74,7 +74,9 @@ def explain(  # noqa: PLR0913 (one argument for each option)
     if with_machine:
         facts = _with_machine(facts)
     source = Source(kind=SourceKind.TEXT, names=tuple(_name(file) for file in files))
-    report = deliver(facts, source, expect, shown=format, outputs=list(output or []), verbose=verbose)
+    report = deliver(
+        facts, source, expect, shown=format, outputs=list(output or []), verbose=verbose, elsewhere=not with_machine
+    )
     status = exit_status(report, fail_on)
     raise typer.Exit(0 if fail_on is FailOn.NEVER else status)
 

@@ -16,6 +16,7 @@ from gpudoctor.judging import judge_facts
 from gpudoctor.logs.messages import MESSAGES
 from gpudoctor.logs.rows.blocks import BLOCKS
 from gpudoctor.logs.rows.said import SENTENCES
+from gpudoctor.report.formats import FORMATS
 from gpudoctor.report.json import json_schema
 from tests.logs.test_texts import TEXTS
 
@@ -174,3 +175,30 @@ def test_show_lines_names_the_format_of_a_line() -> None:
     given = b"hello\nGPU 0: Tesla T4 (UUID: GPU-11111111-2222-3333-4444-555555555555)\nEpoch 1/2\n"
     _, shown, _ = call("-", "--show-lines", given=given)
     assert [line.partition("]")[0] for line in shown.splitlines()] == ["  hello", "[nvidia-smi-list", "[training"]
+
+
+@pytest.mark.parametrize("shown", ["text", *(name for name in FORMATS if name != "text")])
+def test_nothing_of_this_machine_is_in_what_a_text_tells(shown: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither its names nor its variables; and no program is asked and no file read for it."""
+    text = (
+        TEXTS["cudnn-too-old"]["text"] + '\n$ cd /home/ann/cudnn\nFile "/srv/me/venv/lib/python3.9/site-packages/x"\n'
+    )
+    before = call("-", "--format", shown, "-v", given=text.encode())
+
+    def refuse(*_arguments: object, **_options: object) -> None:
+        raise AssertionError("a text tells of another machine")
+
+    monkeypatch.setattr("socket.gethostname", lambda: "cudnn")
+    monkeypatch.setattr("getpass.getuser", lambda: "ann")
+    monkeypatch.setattr("subprocess.Popen", refuse)
+    monkeypatch.setattr("gpudoctor.facts.host.Host.read_text", refuse, raising=False)
+    variables = {
+        "HOME": "/srv/me",
+        "LD_LIBRARY_PATH": "/x",
+        "CUDA_VISIBLE_DEVICES": "-1",
+        "CONDA_PREFIX": "/c",
+        "LANG": "C",
+    }
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert call("-", "--format", shown, "-v", given=text.encode()) == before
