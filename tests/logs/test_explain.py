@@ -180,9 +180,7 @@ def test_show_lines_names_the_format_of_a_line() -> None:
 @pytest.mark.parametrize("shown", ["text", *(name for name in FORMATS if name != "text")])
 def test_nothing_of_this_machine_is_in_what_a_text_tells(shown: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither its names nor its variables; and no program is asked and no file read for it."""
-    text = (
-        TEXTS["cudnn-too-old"]["text"] + '\n$ cd /home/ann/cudnn\nFile "/srv/me/venv/lib/python3.9/site-packages/x"\n'
-    )
+    text = TEXTS["cudnn-too-old"]["text"] + "\nexport LD_LIBRARY_PATH=/srv/me/lib:/home/ann/lib\n"
     before = call("-", "--format", shown, "-v", given=text.encode())
 
     def refuse(*_arguments: object, **_options: object) -> None:
