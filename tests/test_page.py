@@ -12,6 +12,7 @@ from rich.text import Text
 
 from gpudoctor.report.clean import clean
 from gpudoctor.report.page import Page, width_of, wrapped
+from gpudoctor.report.parts import capital
 
 words = st.lists(st.text("abc -./é漢", min_size=1, max_size=30), max_size=20).map(" ".join).map(clean)
 
@@ -31,6 +32,24 @@ def test_lines_break_where_rich_breaks_them(text: str, width: int) -> None:
     console = Console(file=io.StringIO(), width=width)
     expected = [str(line).rstrip() for line in Text(text).wrap(console, width)]
     assert [text[start:end] for start, end in wrapped(text, width)] == expected
+
+
+@pytest.mark.parametrize(
+    ("message", "shown"),
+    [
+        ("the driver is old", "The driver is old"),
+        ("driver 470 is old", "Driver 470 is old"),
+        ("cuDNN is missing", "cuDNN is missing"),
+        ("libcuda.so.1, the library", "libcuda.so.1, the library"),
+        ("nvidia-smi finds no libcuda", "nvidia-smi finds no libcuda"),
+        ("tf-nightly 2.22 requires absl-py", "tf-nightly 2.22 requires absl-py"),
+        ("pip finds none", "pip finds none"),
+        ("conda's own", "conda's own"),
+        ("", ""),
+    ],
+)
+def test_names_keep_their_small_letters(message: str, shown: str) -> None:
+    assert capital(message) == shown
 
 
 def test_styles_end_with_the_line() -> None:

@@ -42,9 +42,15 @@ def explaining(cause: Finding) -> str:
     return "Of no matter without a GPU" if cause.rule in WITHOUT_GPU else "This explains also"
 
 
+# Programs and modules whose names are words in small letters.
+NAMES = ("pip", "conda", "ptxas", "nouveau", "libdevice", "libcuda", "uv", "mamba")
+
+
 def capital(text: str) -> str:
-    """Return a message with a capital; names such as cuDNN and cuBLAS stay as they are."""
-    return text if text[:2] == "cu" and text[2:3].isupper() else text[:1].upper() + text[1:]
+    """Return a message with a capital; names such as cuDNN, nvidia-smi and libcuda.so.1 stay as they are."""
+    first = text.partition(" ")[0].rstrip(",:;").removesuffix("'s")
+    named = first in NAMES or any(sign in first for sign in "._-/~") or first[1:] != first[1:].lower()
+    return text if named else text[:1].upper() + text[1:]
 
 
 def sentence(text: str) -> str:

@@ -68,7 +68,8 @@ def _may_install(facts: Facts) -> bool:
 def _remedy(stack: Stack, facts: Facts, *, into_target: bool) -> Remedy:
     cudnn = f" and cuDNN {stack.cudnn}" if stack.cudnn else ""
     why = f"Install TensorFlow {stack.tensorflow}, built with CUDA {stack.cuda}{cudnn}"
-    if facts.gpus or isinstance(facts.driver.version, Known):  # of a text that names neither it is not known
+    named = any(isinstance(fact, Known) for gpu in facts.gpus for fact in (gpu.name, gpu.compute_capability))
+    if named or isinstance(facts.driver.version, Known):  # of a text that names neither it is not known
         why += ", which this machine can use"
     if into_target:
         install = pip_commands(facts, "install", *stack.requirements)
