@@ -26,6 +26,7 @@ from gpudoctor.compat.libraries import (
     first_cuda_for,
     highest_capability,
     required_libraries,
+    runtime_soname,
     wheel_of_library,
 )
 from gpudoctor.compat.releases import (
@@ -92,6 +93,7 @@ __all__ = [
     "pythons_of",
     "releases",
     "required_libraries",
+    "runtime_soname",
     "symbol_versions",
     "tables",
     "tables_date",

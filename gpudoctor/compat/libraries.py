@@ -45,6 +45,19 @@ def cuda_soname(library: str, cuda: str) -> str | None:
     return next((row.soname for row in rows if row.library == library), None)
 
 
+def runtime_soname(cuda: str) -> str:
+    """The soname of the runtime, libcudart, of a CUDA release: to 10.2 it bears both numbers, 11.0 for all of 11.
+
+    Raises NotCovered for a release of 10 or older without its second number.
+    """
+    release = cuda_release(cuda)[:PARTS]
+    if release[0] > LAST_WITH_BOTH:
+        return f"libcudart.so.{release[0]}" + (".0" if release[0] == LAST_WITH_BOTH + 1 else "")
+    if len(release) < PARTS:
+        raise NotCovered(f"which release of CUDA {cuda} it is")
+    return f"libcudart.so.{release[0]}.{release[1]}"
+
+
 def wheel_of_library(library: str, cuda: str) -> str | None:
     """The package that carries a library of a CUDA release on the package index, None where there is none."""
     release = cuda_release(cuda)[:PARTS]
@@ -58,6 +71,8 @@ def _covers(row: CudaLibrary, release: tuple[int, ...]) -> bool:
     return low <= release <= high if len(release) == PARTS else low[:1] <= release <= high[:1] and low[0] != LINKED_TEN
 
 
+# The last major release whose runtime bears both numbers.
+LAST_WITH_BOTH = 10
 # "10" in build_info.py stands for 10.0 or 10.1, whose names differ.
 LINKED_TEN = 10
 

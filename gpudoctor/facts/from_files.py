@@ -18,6 +18,7 @@ from gpudoctor.facts.model import (
     Package,
     Unknown,
 )
+from gpudoctor.logs.formats.forms import KEY
 from gpudoctor.logs.seen import FileSeen, Seen
 
 NAMED = "its name"
@@ -75,6 +76,10 @@ def _packaged_libraries(seen: Seen) -> Iterator[tuple[Library, str]]:
         told = _of_release(event.parameters["version"]) if event.message == "nvcc-release" else None
         if told is not None:
             yield structs.replace(told, origin="toolkit", found_by="", wins=False), f"{event.source}:{event.line}"
+    release, _, at = seen.hints.get(f"{KEY}cuda", "").partition("\n")
+    told = _of_release(release) if release else None
+    if told is not None:
+        yield structs.replace(told, origin="toolkit", found_by="", wins=False), at
 
 
 def with_packages(host: HostFacts, seen: Seen) -> HostFacts:
@@ -157,10 +162,10 @@ def _of_package(name: str, version: str) -> Library | None:
 def _of_release(release: str) -> Library | None:
     """Return the runtime of a CUDA release."""
     try:
-        soname = compat.cuda_soname("cudart", release)
+        soname = compat.runtime_soname(release)
     except (compat.NotCovered, ValueError):
         return None
-    return None if soname is None else _packaged("cudart", soname, release, int(release.partition(".")[0]))
+    return _packaged("cudart", soname, release, int(release.partition(".")[0]))
 
 
 def _packaged(name: str, soname: str, version: str, cuda_major: int | None) -> Library:

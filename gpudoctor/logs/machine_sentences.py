@@ -10,6 +10,7 @@ _STOPS = (
 )
 _ROOT = r"(?:as root|(?:with|using|under|by) sudo|sudo|root user|as the root|superuser)"
 _TIME = r"\b\d+ ?(?:s|sec\w{0,4}|min\w{0,4})\b"
+_HAVE_BOTH = r"\b(?:have|had|has|installed|installing)\b[^.\r\n]{0,20}\bboth\b[^\r\n]{0,10} ?[`'\"]?(?:tensorflow|tf)"
 
 ROWS: tuple[tuple[str, tuple[tuple[str, ...], ...], tuple[str, ...], str], ...] = (
     (
@@ -22,8 +23,19 @@ ROWS: tuple[tuple[str, tuple[tuple[str, ...], ...], tuple[str, ...], str], ...] 
             r"(?:an? |any )?(?:nvidia |dedicated |discrete )?(?:gpus?|graphics? card|video card)\b",
             r"\b(?:machine|computer|laptop|server|node|pc|system)\b[^.\r\n]{0,16}\b(?:has|have|with) no (?:nvidia "
             r"|dedicated |discrete )?(?:gpus?|graphics? card)\b",
+            r"\bno (?:nvidia |dedicated |discrete )?(?:gpus?|graphics? card|video card) (?:on|in) (?:my|this|the|our"
+            r"|that) (?:machine|computer|laptop|server|node|pc|box|system|vm|instance|host|mac)\b",
         ),
         r"\b(?:support|driver|enough|access|memory|available|detect|another|other|also|same|tried|works?)|\?",
+    ),
+    (
+        "said-two-packages",
+        (("both",), ("tensorflow-gpu", "tensorflow gpu", "tensorflow_gpu", "tf-gpu")),
+        (
+            _HAVE_BOTH + r"[`'\"]? [^\r\n]{0,16}\b(?:and|&) (?:the )?[`'\"]?(?:tensorflow|tf)[-_ ]gpu\b",
+            _HAVE_BOTH + r"[-_ ]gpu\b[^\r\n]{0,16}\b(?:and|&) (?:the )?[`'\"]?(?:tensorflow|tf)\b(?![-_ ]gpu)",
+        ),
+        r"\b(?:should|why|not|never|without|n.t)\b[^.\r\n]{0,24}\b(?:both|install\w{0,3})\b",
     ),
     (
         "said-secure-boot",

@@ -390,7 +390,11 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "protobuf-halves",
         _K.IMPORT_FAILED,
-        ("Descriptors should not be created directly, but only retrieved from their parent",),
+        (
+            "Descriptors should not be created directly, but only retrieved from their parent",
+            "Couldn't find field google.protobuf.",
+            "Couldn't build proto file into descriptor pool",
+        ),
         "",
         "Code that protoc wrote does not fit the protobuf package, or the package's Python and compiled parts differ.",
         "protobuf",

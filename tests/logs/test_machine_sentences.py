@@ -25,6 +25,12 @@ from tests.logs.test_texts import lead_of, report_of
         "I never run out of memory with this model on the GPU.",
         "My computer runs out of RAM; the system memory is too small for the model.",
         "We tested it in a pod, which works fine.",
+        "Why should I install both tensorflow and tensorflow-gpu?",
+        "It works with both tensorflow-gpu and tensorflow.",
+        "There is no GPU driver in this image.",
+        "- TensorFlow version: 2.2.0\n- CUDA/cuDNN version: 10.1 / 7.6\n[PhysicalDevice(name='/physical_device:CPU:0', "
+        "device_type='CPU')]",
+        "- TensorFlow version: 2.9.0\n- CUDA/cuDNN version: 12.1\nMy model does not learn.",
     ],
 )
 def test_near_miss_is_no_fault(text: str) -> None:

@@ -23,6 +23,7 @@ FIELDS = {
     "python version": "python.version", "python": "python.version", "version python": "python.version",
     "architecture": "host.machine", "arch": "host.machine", "machine": "host.machine",
     "gpu model and memory": "gpu", "gpu": "gpu", "gpu model": "gpu", "graphics card": "gpu",
+    "cuda/cudnn version": "cuda", "cuda version": "cuda", "cuda": "cuda",
 }  # fmt: skip
 LONGEST, LONGEST_NAME, LONGEST_SENTENCES = 200, 100, 1200
 # The hint under which a value waits, with its line.
@@ -51,8 +52,13 @@ _JETSON = r"\bjetson[ -](?:nano|orin|xavier|agx|tx[12]|thor)|\bjet ?pack\b"
 _RELEASE = r"(?<![\d.])(?P<version>[12]\.\d{1,2}(?:\.\d{1,2})?(?:rc\d)?)(?![\d.]|-rc)"
 _PYTHON = r"(?<![\d.])(?P<version>[23]\.\d{1,2}(?:\.\d{1,2})?)(?![\d.])"
 _CARD = (
-    r"(?i:(?:nvidia |geforce |quadro |tesla )*(?:(?:rtx|gtx|gt) ?a?\d{3,4}m?(?: ?ti)?(?: super)?|[pvatkm]\d{1,3}0\b"
+    r"(?i:(?:nvidia |geforce |quadro |tesla ){0,3}(?:(?:rtx|gtx|gt) ?a?\d{3,4}m?(?: ?ti)?(?: super)?|[pvatkm]\d{1,3}0\b"
     r"|titan \w{1,5}))"
+)
+# The first release counts: cuDNN's stands behind it.
+_CUDA = (
+    r"(?i:\W{0,3}(?:cuda(?: toolkit| version)?\W{0,3})?v?)(?P<version>(?:[789]|1[0-3])\.\d)(?:\.\d{1,3}){0,2}"
+    r"(?![\d.])"
 )
 # `tf.test.is_built_with_cuda() returns False`, also in a comment behind the call and in a heading.
 _BUILT = (
@@ -139,6 +145,8 @@ class Reader:
             found = {match["version"] for match in compiled(pattern).finditer(value)}
         elif field == "host.machine" and (match := compiled(_MACHINE).search(value)):
             found = {match[0]}
+        elif field == "cuda" and (match := compiled(_CUDA).match(value)):
+            found = {match["version"]}
         elif field == "gpu" and (match := compiled(_CARD).search(value)):
             found = {match[0].strip()}
         if len(found) == 1:

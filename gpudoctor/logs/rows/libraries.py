@@ -17,7 +17,7 @@ _NOT_FOUND_BEFORE = (
     "(?:can ?not|can.t|could not|couldn.t|unable to|not) find|missing|no encuentra|n.o encontra"
     + _bytes("|\u627e\u4e0d\u5230|\u7f3a\u5c11|\u043d\u0435 \u043d\u0430\u0439\u0434\u0435\u043d")
 )
-_NOT_FOUND_AFTER = "(?:is |was |were |could )?not (?:be )?found|is missing" + _bytes(
+_NOT_FOUND_AFTER = "(?:is |was |were |could )?not (?:be |being )?found|is missing" + _bytes(
     "|\u627e\u4e0d\u5230|\ucc3e\uc744 \uc218 \uc5c6"
 )
 _FILE = r"(?:cudnn64|cudart64|cublas64|cusolver64)_\d{1,3}(?:\.dll)?|lib(?:cudnn|cudart|cublas)\.so[\d.]{0,8}\d"

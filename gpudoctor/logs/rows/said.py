@@ -185,6 +185,13 @@ SENTENCES = tuple(
             "this is a node without a GPU",
         ),
         (
+            "said-two-packages",
+            _K.DEGRADED,
+            "Somebody says that tensorflow and tensorflow-gpu are both installed.",
+            "a person",
+            "I installed both tensorflow and tensorflow-gpu",
+        ),
+        (
             "said-out-of-memory",
             _K.DEGRADED,
             "Somebody says that the GPU's memory did not suffice.",

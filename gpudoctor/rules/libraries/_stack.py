@@ -134,6 +134,11 @@ def needs(facts: Facts) -> tuple[Need, ...]:
     return tuple(found)
 
 
+def runtime_of(facts: Facts) -> Need:
+    """Return the CUDA runtime that TensorFlow opens, under its name on Linux. Raises FactUnavailable."""
+    return Need("cudart", compat.runtime_soname(cuda_of(facts)))
+
+
 def winner(facts: Facts, soname: str) -> Library | None:
     """Return the file that the loader takes for a name, None if it finds none. Raises FactUnavailable."""
     return next((item for item in facts.libraries.found.require() if item.soname == soname and item.wins), None)
@@ -184,7 +189,8 @@ def _lack_in_text(facts: Facts, named: tuple[LogEvent, ...], unnamed: tuple[LogE
     if not told:
         return lacks
     try:
-        wanted = wanted or needs(facts)
+        elsewhere = facts.host.os.get() == "windows"
+        wanted = wanted or ((runtime_of(facts),) if elsewhere else needs(facts))
     except FactUnavailable:
         return lacks
     there = {item.soname: item for item in reversed(told)}

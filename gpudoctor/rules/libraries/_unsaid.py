@@ -7,7 +7,7 @@ from gpudoctor.facts.model import Api, Facts, FactUnavailable, Known, Unknown
 from gpudoctor.rules.driver._install import os_of
 from gpudoctor.rules.driver._state import outcome
 from gpudoctor.rules.gpu._code import RUNS, gpu_code
-from gpudoctor.rules.libraries._stack import cuda_of
+from gpudoctor.rules.libraries._stack import cuda_of, runtime_of
 
 # Events that give no reason for a GPU that is not listed.
 NO_REASON = ("listed-device", "onednn-notice", "cpu-features-notice", "absl-before-start", "nvcc-release",
@@ -29,7 +29,17 @@ def nothing_else_explains(facts: Facts) -> bool:
     if not isinstance(facts.tensorflow.built_with_cuda, Known) or isinstance(facts.host.container, Known):
         return False
     told = [event.message for event in facts.tensorflow.events.get() or () if event.message not in NO_REASON]
-    return not told and _driver_is_well(facts) and _gpus_are_served(facts) and not _settled(facts)
+    well = _driver_is_well(facts) or _another_runtime(facts)
+    return not told and well and _gpus_are_served(facts) and not _settled(facts)
+
+
+def _another_runtime(facts: Facts) -> bool:
+    """Whether a text tells nothing of the driver, and the runtime of another CUDA than the one that is opened."""
+    driver = facts.driver
+    if isinstance(driver.version, Known) or outcome(driver.nvml.get()) or outcome(driver.cuda_init.get()):
+        return False
+    there = {item.soname for item in facts.libraries.told.get() or () if item.name == "cudart"}
+    return bool(there) and runtime_of(facts).soname not in there
 
 
 def _driver_is_well(facts: Facts) -> bool:

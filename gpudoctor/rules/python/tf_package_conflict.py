@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from gpudoctor.facts.model import Absent, Conflict, Facts, Package, PackageProblem
+from gpudoctor.facts.model import Absent, Conflict, Facts, Known, Package, PackageProblem
 from gpudoctor.findings import Applicability, Capability, Confidence, Remedy, Severity
+from gpudoctor.rules.observed import seen_gpu_devices
 from gpudoctor.rules.python import _again
 from gpudoctor.rules.python._conflict_log import ELSEWHERE, PROVIDERS, from_log
 from gpudoctor.rules.python._pip import install
-from gpudoctor.rules.python._state import events, failed_import, imported, told, unexplained_exception
+from gpudoctor.rules.python._state import events, failed_import, imported, seen, told, unexplained_exception
 from gpudoctor.rules.registry import Draft, Rule, rule
 
 VARIANTS = {"duplicate": "copies", "broken-metadata": "metadata", "unrecorded": "unrecorded"}
@@ -57,12 +58,27 @@ def tf_package_conflict(self: Rule, facts: Facts) -> Iterator[Draft]:
     """
     yield from (logged := tuple(from_log(self, facts)))
     if not logged:
+        yield from _said(self, facts)
         yield from _providers(self, facts)
     problems = facts.python.problems.require()
     for problem in problems:
         yield from _problem(self, facts, problem)
     yield from _leftovers(self, facts, tuple(problem for problem in problems if problem.kind == "leftover"))
     yield from _requirements(self, facts)
+
+
+def _said(self: Rule, facts: Facts) -> Iterator[Draft]:
+    """Find that somebody says that two packages are installed, where no list of packages tells."""
+    said = events(facts, "said-two-packages")
+    if said and not isinstance(facts.python.packages, Known) and not seen_gpu_devices(facts):
+        names = ("tensorflow", "tensorflow-gpu")
+        yield self.finding(
+            seen(said),
+            severity=Severity.WARNING,
+            confidence=Confidence.LIKELY,
+            remedies=_again.once(facts, names, None),
+            packages=" and ".join(names),
+        )
 
 
 def _providers(self: Rule, facts: Facts) -> Iterator[Draft]:
