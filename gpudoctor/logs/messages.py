@@ -298,7 +298,7 @@ MESSAGES: tuple[Message, ...] = (
         _K.IMPORT_FAILED,
         ("cannot open shared object file",),
         # A person quotes it without the name of the error: in a title, or in quotation marks.
-        r"(?:(?:ImportError|OSError|loading shared libraries): |[\"'`#] ?)"
+        r"(?:(?:ImportError|OSError|loading shared libraries): |[\"'`#] ?|\A[> ]{0,8})"
         r"(?P<library>lib(?:cuda|cupti|" + _CUDA_LIBRARY + r")(?=\.so)[\w.]{0,20}): cannot open shared object file",
         "A build that is linked to this CUDA library cannot start without it.",
         "dynamic loader",
@@ -342,8 +342,9 @@ MESSAGES: tuple[Message, ...] = (
             "_ARRAY_API not found",
             "_UFUNC_API not found",
             " size changed, may indicate binary incompatibility",
-            "module compiled against API version 0x",
-            "module compiled against ABI version 0x",
+            "module compiled against API version ",
+            "module compiled against ABI version ",
+            "downgrade to 'numpy<2' or try to upgrade the affected module",
             "numpy.core.umath failed to import",
             "numpy.core.multiarray failed to import",
             "numpy._core.umath failed to import",
@@ -356,7 +357,8 @@ MESSAGES: tuple[Message, ...] = (
         # As a RuntimeWarning the changed size is harmless.
         r"A module that was compiled using NumPy 1|_(?:ARRAY|UFUNC)_API not found"
         r"|ValueError: numpy\.\w{4,12} size changed"
-        r"|module compiled against A[PB]I version 0x|numpy\._?core\.\w{5,10} failed to import"
+        r"|module compiled against A[PB]I version [\da-f]|downgrade to 'numpy<2' or try"
+        r"|numpy\._?core\.\w{5,10} failed to import"
         r"|Importing the numpy C-extensions failed|was removed in the NumPy 2\.0 release"
         r"|No module named 'numpy\.(?:_core|core\._multiarray_umath)",
         "A library was built for another NumPy than the one installed.",
@@ -549,8 +551,9 @@ MESSAGES: tuple[Message, ...] = (
         (
             "Could not find a version that satisfies the requirement ",
             "Could not find a final version that satisfies the requirement ",
+            "Could not find any downloads that satisfy the requirement ",
         ),
-        r"that satisfies the requirement (?P<requirement>(?:tensorflow|tf[_-])[\w.=<>!,~+*-]{0,80})"
+        r"that satisf(?:ies|y) the requirement (?P<requirement>(?:tensorflow|tf[_-])[\w.=<>!,~+*-]{0,80})"
         r"(?: \(from versions: (?P<versions>[^)\r\n]{0,1900}))?",
         "pip finds no release of it for this Python and platform, or has no way to the index.",
         "pip",

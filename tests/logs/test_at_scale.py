@@ -6,7 +6,7 @@ import pytest
 
 from gpudoctor import compat
 from gpudoctor.findings import Verdict
-from tests.logs.test_texts import report_of
+from tests.logs.test_texts import lead_of, report_of
 
 
 @pytest.mark.parametrize(
@@ -63,3 +63,8 @@ def test_an_error_of_cuinit_is_taken_from_other_programs(line: str, name: str) -
     answer = report_of(line).facts.driver.cuda_init.get()
     assert answer is not None
     assert answer.name == name
+
+
+def test_a_library_that_is_missing_is_read_without_the_name_of_the_error() -> None:
+    said = "libcublas.so.10.0: cannot open shared object file:No such file or directory.\n"
+    assert lead_of(report_of(f"{said}Failed to load the native TensorFlow runtime.\n")) == "cuda-libs-missing"

@@ -128,9 +128,10 @@ ROWS = (
             "nvidia-container-cli: input error",
             "error executing hook `/usr/bin/nvidia-container",
             'custom device "/dev/nvidia',
+            'custom device \\"/dev/nvidia',
         ),
         r"nvidia-container-cli(?:\.real)?: \w{4,12} error: (?P<detail>(?!stat failed)[^\r\n]{1,120})"
-        r"|error executing hook `/usr/bin/nvidia-container|custom device \"(?P<device>/dev/nvidia[\w-]{1,20})",
+        r"|error executing hook `/usr/bin/nvidia-container|custom device \\?\"(?P<device>/dev/nvidia[\w-]{1,20})",
         "The tool that is to put the GPU into the container failed.",
         "nvidia-container-cli, podman, docker",
         example="nvidia-container-cli: container error: cgroup subsystem devices not found: unknown",

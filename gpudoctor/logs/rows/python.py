@@ -252,12 +252,15 @@ ROWS = (
         _K.USAGE,
         (
             "cannot import name '",
+            "cannot import name np_utils",
+            "cannot import name tf_utils",
             "module 'keras",
             "No module named 'keras.",
             "No module named 'tensorflow.keras.",
             "No module named 'tensorflow.python.keras",
         ),
-        r"cannot import name '(?P<name>\w{1,60})' from '(?P<module>(?:tensorflow\.(?:python\.)?)?keras[\w.]{0,80})'"
+        r"cannot import name '(?P<name>\w{1,60})' from '(?P<module>(?:tensorflow\.(?:python\.)?)?keras[\w.]{0,80})"
+        r"|cannot import name '?(?P<bare>(?:tf|np|conv|layer|generic)_utils|multi_gpu_model)\b"
         r"|module '(?P<owner>keras[\w.]{0,60})' has no attribute '(?P<attribute>\w{1,60})'"
         r"|No module named '(?P<missing>(?:tensorflow\.)?(?:python\.)?keras\.[\w.]{1,80})'",
         "A name that this Keras does not have: it is of another version than the program, or than TensorFlow.",
@@ -279,9 +282,10 @@ ROWS = (
     Message(
         "keras-saved-model",
         _K.USAGE,
-        ("Unknown layer: ", "Could not deserialize class '"),
+        ("Unknown layer: ", "Could not deserialize class '", "nrecognized keyword arguments:', dict_keys(['"),
         r"Unknown layer: '?(?P<layer>Functional|Sequential|TensorFlowOpLayer|TFOpLambda|SlicingOpLambda|Cast)(?!\w)"
-        r"|Could not deserialize class '(?P<class>\w{1,40})'",
+        r"|Could not deserialize class '(?P<class>\w{1,40})'"
+        r"|nrecognized keyword arguments:', dict_keys\(\['(?P<passed>\w{1,40})'",
         "A saved model of another Keras version cannot be read.",
         "Keras",
         example="ValueError: Unknown layer: Functional",

@@ -29,8 +29,8 @@ ROWS = (
         "retracing",
         _K.SLOW,
         (" triggered tf.function retracing",),
-        r"(?P<count>\d{1,9}) out of the last (?P<calls>\d{1,9}) calls to (?P<function>[^\r\n]{1,160}?) triggered "
-        r"tf\.function retracing",
+        r"(?P<count>\d{1,9}) (?:out )?of the last (?P<calls>\d{1,9}) calls to (?P<function>[^\r\n]{1,160}?) triggered "
+        r"tf\.function retracing|: triggered tf\.function retracing\. Tracing",
         "A function is traced again and again.",
         "def_function.py",
         example="WARNING:tensorflow:7 out of the last 9 calls to <function train_step at 0x7f> triggered tf.function "

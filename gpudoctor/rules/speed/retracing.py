@@ -49,5 +49,9 @@ def retracing(self: Rule, facts: Facts) -> Iterator[Draft]:
         return
     last = told[-1].parameters
     yield self.finding(
-        seen(told), remedies=(SAME_SHAPES,), count=last.get("count", "several"), calls=last.get("calls", "several")
+        seen(told),
+        variant=None if "count" in last else "said",
+        remedies=(SAME_SHAPES,),
+        count=last.get("count", ""),
+        calls=last.get("calls", ""),
     )
