@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import re
+from html.parser import HTMLParser
 
 import msgspec
 import pytest
@@ -18,6 +20,7 @@ from gpudoctor.logs import text as text_module
 from gpudoctor.logs.marked import marked_lines
 from gpudoctor.logs.seen import VALUES, Told, plain_address
 from gpudoctor.logs.text import FIRST_EVENTS, LAST_EVENTS
+from gpudoctor.report import formats
 from tests.logs.test_texts import TEXTS, report_of
 from tests.rule_case import facts_of
 
@@ -174,3 +177,58 @@ def test_versions_of_newest_drivers_are_told_by_other_words() -> None:
     text = b"==============NVSMI LOG==============\nKMD Version    : 610.43.02\nCUDA UMD Version   : 13.3\n"
     driver = facts_of_texts([Part("log.txt", [text])]).driver
     assert (driver.version.get(), driver.cuda_version.get()) == ("610.43.02", "13.3")
+
+
+# What a page, a summary or a workflow might take for its own.
+MARKUP = (
+    "<script>x()</script>",
+    "<img src=x>",
+    "::error::x",
+    "##[error]x",
+    "[x](http://x)",
+    "\x1b]8;;http://x\x07",
+    "\u202e",
+)
+CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+PLACES = (
+    "Could not load dynamic library 'libcudnn.so.8{0}'; dlerror: libcudnn.so.8: cannot open{0}",
+    "Created device /job:localhost/replica:0/task:0/device:GPU:0 with 1 MB memory:  -> device: 0, name: A{0}, "
+    "pci bus id: 0000:01:00.0, compute capability: 8.6",
+    "GPU 0: Tesla {0} (UUID: GPU-01234567-89ab-cdef-0123-456789abcdef)",
+    "ModuleNotFoundError: No module named '{0}'",
+    "tensorflow 2.11.0 requires {0}, but you have {0} 1.0 which is incompatible.",
+    "export LD_LIBRARY_PATH=/opt/{0}/lib",
+    "{0}: undefined symbol: {0}, version libcudart.so.11.0",
+)
+
+
+class Tags(HTMLParser):
+    """Collects the names of a page's elements, and what they refer to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Take an element."""
+        self.found |= {tag, *(name for name, _ in attrs)}
+
+
+@given(markup=st.lists(st.sampled_from(MARKUP), min_size=len(PLACES), max_size=len(PLACES)), more=pieces)
+@settings(deadline=None, max_examples=40)
+def test_no_format_takes_a_text_for_its_own(markup: list[str], more: list[bytes]) -> None:
+    lines = [place.format(word).encode() for place, word in zip(PLACES, markup, strict=True)]
+    report = report_of(b"\n".join([*lines, *more]))
+    shown = {name: formats.render(report, name) for name in formats.FORMATS}
+    for name in ("text", "github", "markdown", "html", "junit"):
+        assert not CONTROL.findall(shown[name]), name
+    for name in ("json", "sarif"):
+        assert json.loads(shown[name])
+    tags = Tags()
+    tags.feed(shown["html"])
+    assert not tags.found & {"script", "img", "src", "href", "onerror"}
+    *annotations, last = shown["github"].splitlines()
+    assert all(re.match(r"::(?:error|warning|notice) title=gpudoctor [\w-]+::", line) for line in annotations)
+    assert all(line.count("::") == 2 and "##[" not in line for line in annotations) and "::" not in last
+    outside = re.sub(r"(?ms)^   (`{3,})sh$.*?^   \1$", "", shown["markdown"])
+    assert not re.search(r"<(?:script|img)|(?<!\\)\]\(http", outside)
