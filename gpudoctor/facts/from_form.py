@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from gpudoctor.facts.model import Api, ApiAnswer
 from gpudoctor.logs.formats.forms import COLAB_SAID, KEY
+from gpudoctor.logs.formats.hosted import KAGGLE_SAID
 from gpudoctor.logs.seen import Seen
 
 SIGNS = ("windows", "linux", "macos", "windows-prompt")
@@ -10,6 +12,7 @@ SIGNS = ("windows", "linux", "macos", "windows-prompt")
 PROVIDERS = ("tensorflow", "tensorflow-gpu", "tensorflow-cpu", "tensorflow-intel", "tensorflow-macos", "tf-nightly")
 # What Colab's own check for a GPU comes to.
 COLAB = "colab-no-gpu"
+HOSTED = {COLAB_SAID: "Colab", KAGGLE_SAID: "Kaggle"}
 # What tells of the list of devices better than a sentence.
 LISTS = ("created-device", "creating-device", "listed-device", "device-properties", "device-properties-old")
 
@@ -30,7 +33,7 @@ def apply_form(seen: Seen) -> None:
     if board and "host.tegra" not in seen.facts and seen.value("host.os") in (None, "linux"):
         seen.note("host.tegra", "a Jetson is named", board)
     _without_gpu(seen)
-    _colab(seen)
+    _hosted(seen)
 
 
 def _said(seen: Seen, field: str) -> tuple[str, str] | None:
@@ -64,10 +67,13 @@ def _without_gpu(seen: Seen) -> None:
     seen.no_devices_at = at
 
 
-def _colab(seen: Seen) -> None:
-    """Take a Colab notebook that lists no GPU, or has no nvidia-smi, for one whose runtime has none."""
-    at = seen.hints.get(COLAB_SAID)
-    if at is None or seen.gpus or "windows" in seen.hints or any(event.message == COLAB for event in seen.events):
+def _hosted(seen: Seen) -> None:
+    """Take a notebook of a service that lists no GPU, or finds no driver, for one whose session has none."""
+    place, at = next(((place, seen.hints[hint]) for hint, place in HOSTED.items() if hint in seen.hints), ("", ""))
+    told = {event.message for event in seen.events}
+    if not place or seen.gpus or "windows" in seen.hints or COLAB in told:
         return
-    if seen.no_devices_at or any(event.message in ("smi-not-found", "cudart-not-loaded") for event in seen.events):
-        seen.tell(COLAB, at)
+    answer = seen.value("driver.cuda_init")
+    without = isinstance(answer, ApiAnswer) and answer.outcome is Api.NO_LIBRARY
+    if seen.no_devices_at or without or told & {"smi-not-found", "cudart-not-loaded"}:
+        seen.tell(COLAB, at, place=place)

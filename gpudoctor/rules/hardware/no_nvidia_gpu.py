@@ -22,9 +22,19 @@ COLAB = Remedy(
     applicability=Applicability.MANUAL,
 )
 
+KAGGLE = Remedy(
+    summary="In the notebook's settings at Kaggle choose an accelerator with a GPU (an account has some hours of it a "
+    "week), then run the notebook from the top.",
+    applicability=Applicability.MANUAL,
+)
 
-def _in_colab(facts: Facts) -> bool:
-    return any(name.startswith("COLAB_") for name in facts.python.environment.get() or {})
+
+def _here(facts: Facts) -> Remedy:
+    """Return what to do where the machine itself was looked at."""
+    names = facts.python.environment.get() or {}
+    if any(name.startswith("COLAB_") for name in names):
+        return COLAB
+    return KAGGLE if any(name.startswith("KAGGLE_") for name in names) else USE_THE_CPU
 
 
 @rule(
@@ -33,6 +43,7 @@ def _in_colab(facts: Facts) -> bool:
     message="this machine has no NVIDIA GPU: none is on its PCI bus, and neither NVML nor CUDA reports one",
     variants={
         "colab": "the runtime of this Colab notebook gives TensorFlow no GPU: mostly it is one without a GPU",
+        "kaggle": "the session of this Kaggle notebook gives TensorFlow no GPU: mostly none was chosen for it",
         "said": "the machine is said to have no GPU: TensorFlow computes on its CPU, and what it prints of CUDA is as "
         "it has to be",
     },
@@ -50,11 +61,12 @@ def no_nvidia_gpu(self: Rule, facts: Facts) -> Iterator[Draft]:
     if isinstance(facts.host.pci_gpus, Unknown) and (told := _told_by_colab(facts)):
         # A TensorFlow that was installed there may miss its CUDA libraries instead.
         own = isinstance(facts.python.packages, Known)
+        kaggle = any(event.parameters.get("place") == "Kaggle" for event in told)
         yield self.finding(
             seen(told),
-            variant="colab",
+            variant="kaggle" if kaggle else "colab",
             confidence=Confidence.POSSIBLE if own else Confidence.LIKELY,
-            remedies=(COLAB,),
+            remedies=(KAGGLE if kaggle else COLAB,),
         )
         return
     if isinstance(facts.host.pci_gpus, Unknown) and (said := _without_driver(facts, "said-no-gpu-here")):
@@ -76,7 +88,7 @@ def no_nvidia_gpu(self: Rule, facts: Facts) -> Iterator[Draft]:
     yield self.finding(
         ("host.pci_gpus", "driver.nvml", "driver.cuda_init"),
         confidence=Confidence.LIKELY if loaded else Confidence.CERTAIN,
-        remedies=(COLAB,) if _in_colab(facts) else (USE_THE_CPU,),
+        remedies=(_here(facts),),
     )
 
 
