@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 import pytest
 
@@ -164,3 +165,11 @@ class TestDriverBranches:
     def test_an_unknown_family_is_not_covered(self) -> None:
         with pytest.raises(NotCovered, match="'Rubin'"):
             compat.last_branch_for_architecture("Rubin")
+
+
+@pytest.mark.parametrize("text", ["9" * 5000, "1." + "9" * 5000, "1.2." * 1500 + "1"])
+@pytest.mark.parametrize("look", [compat.version, compat.cuda_release, compat.capability])
+def test_a_number_of_thousands_of_digits_is_not_covered(look: Callable[[str], object], text: str) -> None:
+    with pytest.raises(NotCovered, match="is not a") as caught:
+        look(text)
+    assert len(str(caught.value)) < 300

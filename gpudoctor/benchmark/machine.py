@@ -67,10 +67,10 @@ def why_not(facts: Facts, expect: Expect) -> Skip | None:
 def _chosen(gpus: tuple[Gpu, ...], wanted: str | None) -> Gpu | None:
     if wanted is None:
         return next((gpu for gpu in gpus if gpu.visible.get() is not False), None)
-    if wanted.isdigit() and int(wanted) < len(gpus):
+    if wanted.isdecimal() and int(wanted) < len(gpus):
         return gpus[int(wanted)]
     found = [gpu for gpu in gpus if (gpu.uuid.get() or "").lower().startswith(wanted.lower())]
-    if len(found) == 1 and not wanted.isdigit():
+    if len(found) == 1 and not wanted.isdecimal():
         return found[0]
     known = ", ".join(f"{number}: {gpu.uuid.get() or gpu.name.get()}" for number, gpu in enumerate(gpus))
     raise UnknownGpuError(f"there is no GPU {wanted!r} here; there is {known or 'none'}")

@@ -131,4 +131,4 @@ def precision_candidates(device: Device) -> tuple[str, ...]:
 
 def _capability(text: str | None) -> tuple[int, ...]:
     parts = (text or "0.0").split(".")
-    return tuple(int(part) for part in parts) if all(part.isdigit() for part in parts) else (0, 0)
+    return tuple(int(part) for part in parts) if all(part.isdecimal() for part in parts) else (0, 0)

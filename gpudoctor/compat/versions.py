@@ -11,12 +11,16 @@ from gpudoctor.compat.bundle import NotCovered
 
 # build_info.py of the Windows wheels of 2.3 to 2.10: "64_112" is the suffix of cudart64_112.dll, CUDA 11.2.
 WINDOWS_SUFFIX = re.compile(r"64_(\d{1,3})\Z")
-CAPABILITY = re.compile(r"(?:sm_|compute_)?(\d+)(\d)[a-z]?\Z")
+# Longer texts are versions of nothing, and of thousands of digits Python makes no number.
+LONGEST = 200
+CAPABILITY = re.compile(r"(?:sm_|compute_)?(\d{1,3})(\d)[a-z]?\Z")
 
 
 @lru_cache(maxsize=4096)
 def version(text: str) -> Version:
     """`text` for comparison; raises NotCovered when it is no version (the text is named)."""
+    if len(text) > LONGEST:
+        raise NotCovered(f"{text[:LONGEST]!r}... is not a version")
     try:
         return Version(text)
     except InvalidVersion as exc:
@@ -42,9 +46,9 @@ def cuda_text(text: str) -> str:
 def capability(text: str) -> tuple[int, int]:
     """(major, minor) of a compute capability "8.9", "sm_89", "compute_120" or "sm_90a"; raises NotCovered."""
     major, point, minor = text.partition(".")
-    if point and major.isascii() and major.isdigit() and minor.isascii() and minor.isdigit():
+    if point and len(text) <= LONGEST and text.isascii() and major.isdigit() and minor.isdigit():
         return int(major), int(minor)
     match = CAPABILITY.match(text)
     if match is None:
-        raise NotCovered(f"{text!r} is not a compute capability")
+        raise NotCovered(f"{text[:LONGEST]!r} is not a compute capability")
     return int(match.group(1)), int(match.group(2))

@@ -115,7 +115,7 @@ def devices_of(seen: Seen) -> list[tuple[Device, str]]:
 
 def _line(at: str) -> int:
     number = at.rpartition(":")[2]
-    return int(number) if number.isdigit() else 0
+    return int(number) if number.isdecimal() else 0
 
 
 def _cuinit(seen: Seen, event: LogEvent, at: str) -> None:

@@ -79,6 +79,6 @@ def _parameters(reader: TextReader) -> Fact[int]:
     for event in reversed(reader.seen.events):
         if event.message == "parameters":
             digits = event.parameters.get("count", "").replace(",", "")
-            if digits.isdigit():
+            if digits.isdecimal():
                 return Known(int(digits), f"{event.source}:{event.line}")
     return MISSING

@@ -37,7 +37,7 @@ def _version(seen: Seen, path: str, version: str, at: str) -> None:
 
 
 def _plain(version: str) -> tuple[int, ...]:
-    numbers = [int(part) for part in version.split(".") if part.isdigit()]
+    numbers = [int(part) for part in version.split(".") if part.isdecimal()]
     while numbers and numbers[-1] == 0:
         numbers.pop()
     return tuple(numbers)

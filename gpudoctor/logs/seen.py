@@ -34,7 +34,7 @@ class Told(Struct):
     def sort(self) -> None:
         """Put values of one text in the order of its lines; they came by reader, not by line."""
         places = [at.rpartition(":") for _, at in self.values]
-        if len({source for source, _, _ in places}) == 1 and all(line.isdigit() for _, _, line in places):
+        if len({source for source, _, _ in places}) == 1 and all(line.isdecimal() for _, _, line in places):
             self.values.sort(key=lambda item: int(item[1].rpartition(":")[2]))
 
     def fact(self) -> Fact[object]:
@@ -125,7 +125,7 @@ class Seen:
     def tell(self, message: str, at: str, **parameters: str) -> None:
         """Take a message that no row of the table recognises by a line alone."""
         source, _, number = at.rpartition(":")
-        line = int(number) if number.isdigit() else 0
+        line = int(number) if number.isdecimal() else 0
         self.events.append(LogEvent(message=message, line=line, source=source, parameters=parameters))
         self.recognised += 1
 

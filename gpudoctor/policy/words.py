@@ -96,6 +96,6 @@ def _of_versions(facts: Facts) -> list[str]:
     lines = []
     for name, version in versions.items():
         parts = (version or "").split(".")
-        known = len(parts) > 1 and all(part.isdigit() for part in parts[:2])
+        known = len(parts) > 1 and all(part.isdecimal() for part in parts[:2])
         lines.append(f'{name} = ">={parts[0]}.{parts[1]}"' if known else f'# {name} = ">=..."')
     return lines

@@ -232,3 +232,23 @@ def test_no_format_takes_a_text_for_its_own(markup: list[str], more: list[bytes]
     assert all(line.count("::") == 2 and "##[" not in line for line in annotations) and "::" not in last
     outside = re.sub(r"(?ms)^   (`{3,})sh$.*?^   \1$", "", shown["markdown"])
     assert not re.search(r"<(?:script|img)|(?<!\\)\]\(http", outside)
+
+
+@pytest.mark.parametrize("number", ["\u00b2", "\u0663", "9" * 3000, "-1", "1e999", "NaN", "0x10", "\u2460"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "export CUDA_VISIBLE_DEVICES={0}\nno CUDA-capable device is detected\nCUDA_ERROR_NO_DEVICE",
+        "index, name, driver_version, memory.total [MiB], utilization.gpu [%]\n{0}, Tesla T4, 470.{0}, {0} MiB, {0} %",
+        "# gpu   pwr gtemp mtemp    sm   mem\n# Idx     W     C     C     %     %\n"
+        "    {0}    {0}    {0}     -    {0}     {0}",
+        "|   {0}  NVIDIA A  Off  | 00000000:01:00.0 Off |   {0} |\n"
+        "| {0}%  41C  P8  12W / 17W |  {0}MiB / {0}MiB |  {0}%  Default |",
+        "tensorflow=={0}\nkeras=={0}\nPython {0}\nCuda compilation tools, release {0}, V{0}",
+        "NVRM: Xid (PCI:0000:01:00): {0}, pid={0}, {0}",
+        "Total params: {0}\nLoaded cuDNN version {0}\n{0}/{0} [====] - {0}s {0}ms/step",
+        "Loaded runtime CuDNN library: {0} but source was compiled with: {0}.",
+    ],
+)
+def test_what_is_no_number_or_too_long_for_one(text: str, number: str) -> None:
+    report_of(text.format(number))

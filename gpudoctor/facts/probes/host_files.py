@@ -133,7 +133,7 @@ def _memory_limit(host: Host) -> Fact[int]:
         text = _text(host, path, 64)
         if isinstance(text, Known):
             # Version 1 writes a number close to 2**63 for "none".
-            limited = text.value.isdigit() and int(text.value) < 1 << 60
+            limited = text.value.isdecimal() and int(text.value) < 1 << 60
             return Known(int(text.value), path) if limited else Absent(path)
     return Absent("no memory control group")
 

@@ -64,9 +64,9 @@ class Reader:
             self._columns = match[1].split(",")
         elif text.lstrip().startswith(("# gpu", "#gpu", "#Time", "# Time", "#Date", "# Date")) and "gpu" in text:
             self._dmon = text.lstrip("# \t").split()
-        elif ", " in text or (len(self._columns) == 1 and text.strip()[:1].isdigit()):
+        elif ", " in text or (len(self._columns) == 1 and text.strip()[:1].isdecimal()):
             self._csv(text, at, seen)
-        elif self._dmon and text.lstrip()[:1].isdigit():
+        elif self._dmon and text.lstrip()[:1].isdecimal():
             self._reading(text.split(), seen)
 
     def _csv(self, text: str, at: str, seen: Seen) -> None:
@@ -84,13 +84,13 @@ class Reader:
         name, index = row.get("name") or row.get("gpu_name"), row.get("index", "")
         if name is not None and not compiled(r"[A-Z][\w /().-]{2,60}\Z").match(name):
             return
-        if name is None and not any(character.isdigit() for character in text):
+        if name is None and not any(character.isdecimal() for character in text):
             return
         gpu = seen.gpu(
             address=row.get("pci.bus_id") or row.get("gpu_bus_id"),
             uuid=row.get("uuid") or row.get("gpu_uuid"),
             name=name,
-            ordinal=int(index) if index.isdigit() else None if name else 0,
+            ordinal=int(index) if index.isdecimal() else None if name else 0,
             at=at,
         )
         self._fields(gpu, row, at, seen)
@@ -126,6 +126,6 @@ class Reader:
             return
         row = dict(zip(self._dmon, cells, strict=False))
         load = row.get("sm", "-")
-        if load.isdigit() and int(load) <= 100 and row.get("gpu", "").isdigit():  # noqa: PLR2004 (per cent)
+        if load.isdecimal() and int(load) <= 100 and row.get("gpu", "").isdecimal():  # noqa: PLR2004 (per cent)
             seen.sample("gpu-load", int(load))
             seen.recognised += 1

@@ -72,7 +72,7 @@ class Reader:
         if not seen.command.startswith("sudo "):  # what root may do says nothing of this user
             seen.note("driver.nvml", ApiAnswer(outcome=Api.OK), at)
         if match["cuda"]:  # N/A and ERR!: nvidia-smi does not find libcuda
-            seen.note("driver.cuda_version", match["cuda"] if match["cuda"][0].isdigit() else None, at)
+            seen.note("driver.cuda_version", match["cuda"] if match["cuda"][0].isdecimal() else None, at)
 
     def _row(self, text: str, at: str, seen: Seen) -> None:
         match = compiled(_GPU).match(text)
@@ -98,7 +98,7 @@ class Reader:
             seen.hint("linux", at)
         if match["display"] in ("On", "Off"):
             gpu.note("display_active", match["display"] == "On", at)
-        if match["ecc"].isdigit() or match["ecc"] == "Off":
+        if match["ecc"].isdecimal() or match["ecc"] == "Off":
             gpu.note("ecc", match["ecc"] != "Off", at)
         if "ERR!" in text:
             self._broken(at, seen)
@@ -110,13 +110,13 @@ class Reader:
         gpu, self._lines_of_gpu = self._gpu, 1
         gpu.note("temperature_celsius", int(match["heat"]), at)
         for name, key in (("power_mw", "power"), ("power_limit_mw", "limit")):
-            if match[key].isdigit():
+            if match[key].isdecimal():
                 gpu.note(name, int(match[key]) * 1000, at)
         used, total = int(match["used"]) * MIB, int(match["total"]) * MIB
         gpu.note("memory_used_bytes", used, at)
         gpu.note("memory_total_bytes", total, at)
         gpu.note("memory_free_bytes", max(0, total - used), at)
-        if match["load"].isdigit():
+        if match["load"].isdecimal():
             gpu.note("utilization_percent", int(match["load"]), at)
             seen.sample("gpu-load", int(match["load"]))
         mode = _COMPUTE.get(match["compute"].strip().casefold())
@@ -134,7 +134,7 @@ class Reader:
         process = GpuProcess(
             pid=int(parts["pid"]),
             kind=_KINDS[parts["kind"]],
-            memory_bytes=int(memory) * MIB if memory.isdigit() else None,
+            memory_bytes=int(memory) * MIB if memory.isdecimal() else None,
             name=parts["name"].strip(),
         )
         gpu.processes = [*(gpu.processes or []), process][:64]
@@ -143,5 +143,5 @@ class Reader:
 
     def _broken(self, at: str, seen: Seen) -> None:
         source, _, number = at.rpartition(":")
-        if number.isdigit():
+        if number.isdecimal():
             seen.events.append(LogEvent(message="gpu-lost", line=int(number), source=source))

@@ -100,6 +100,6 @@ def _event(message: str, at: str, seen: Seen, **parameters: str) -> None:
     """Take a message that no fixed text announces."""
     source, _, number = at.rpartition(":")
     seen.events.append(
-        LogEvent(message=message, line=int(number) if number.isdigit() else 0, source=source, parameters=parameters)
+        LogEvent(message=message, line=int(number) if number.isdecimal() else 0, source=source, parameters=parameters)
     )
     seen.recognised += 1

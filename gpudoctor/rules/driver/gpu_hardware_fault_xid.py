@@ -137,6 +137,6 @@ def _hardware(event: LogEvent) -> int | None:
     if number == FROM_OTHER:
         words = event.parameters.get("detail", "").rpartition("previous Xid ")[2].split()
         number = (
-            int(words[0]) if words and words[0].isdigit() and "previous Xid" in event.parameters["detail"] else number
+            int(words[0]) if words and words[0].isdecimal() and "previous Xid" in event.parameters["detail"] else number
         )
     return number if number in HARDWARE else None

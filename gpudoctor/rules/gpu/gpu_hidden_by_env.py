@@ -110,7 +110,7 @@ def _hides_all(value: str) -> bool:
 def _names_one_of(value: str, count: int) -> bool:
     """Whether the first number that is named is that of a GPU which exists: then the variable hides nothing."""
     first = value.partition(",")[0].strip()
-    return first.isdigit() and int(first) < count
+    return first.isdecimal() and int(first) < count
 
 
 # What explains a CUDA without devices better than a number in a variable.
@@ -130,7 +130,7 @@ def _names_none(facts: Facts, value: str) -> bool:
     """Whether, in a text, CUDA finds no device and the first number that is named may be that of no GPU."""
     first = value.strip().strip("\"'").partition(",")[0].strip()
     refused = failed_with(facts.driver.cuda_init.get(), NO_DEVICE)
-    high = first.isdigit() and int(first) >= max(1, len(facts.gpus))
+    high = first.isdecimal() and int(first) >= max(1, len(facts.gpus))
     instances = any(gpu.mig.get() for gpu in facts.gpus)  # gpu-exclusive-or-mig tells of them
     return refused and high and not instances and facts.host.container.get() is None and not events(facts, *_OTHERWISE)
 

@@ -68,7 +68,7 @@ def _from_log(self: Rule, facts: Facts, gpu: Gpu) -> Iterator[Draft]:
     if not told:
         return
     number = next((e.parameters.get("version", "") for e in events(facts, "loaded-cudnn")), "")
-    have = f" {int(number) // 10000}.{int(number) // 100 % 100}" if number.isdigit() and len(number) > 4 else ""  # noqa: PLR2004
+    have = f" {int(number) // 10000}.{int(number) // 100 % 100}" if number.isdecimal() and len(number) > 4 else ""  # noqa: PLR2004
     yield self.finding(
         (*seen(told), "gpu.name", "gpu.compute_capability"),
         variant="log",

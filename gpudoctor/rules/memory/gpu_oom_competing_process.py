@@ -141,7 +141,7 @@ def _small_device(facts: Facts, index: int) -> tuple[Evidence, ...]:
     for event in events(facts, "created-device"):
         megabytes = event.parameters.get("memory_mb", "")
         same = event.parameters.get("pci_address") in (None, gpu.pci_address.get())
-        if same and megabytes.isdigit() and 0 < share(int(megabytes) * MIB, gpu) < SMALL_DEVICE:
+        if same and megabytes.isdecimal() and 0 < share(int(megabytes) * MIB, gpu) < SMALL_DEVICE:
             return (
                 Evidence(
                     fact="tensorflow.events", value=f"{megabytes} MB", source=f"{event.source}, line {event.line}"
