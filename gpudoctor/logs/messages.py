@@ -176,6 +176,17 @@ MESSAGES: tuple[Message, ...] = (
         "cuda_dnn.cc",
     ),
     Message(
+        "cudnn-said-too-old",
+        _K.GPU_UNUSABLE,
+        ("uDNN version ", "udnn version "),
+        r"(?:C|c)u(?:DNN|dnn) version (?P<compiled>\d{1,2}\.\d{1,2}(?:\.\d{1,3})?) is (?:required|needed)"
+        r"[^\r\n]{0,16}? (?:only )?(?:version )?(?P<loaded>\d{1,2}\.\d{1,2}(?:\.\d{1,3})?) is "
+        r"(?:loaded|installed|found|available)",
+        "Somebody says which cuDNN is asked for, and which older one is there.",
+        "a person",
+        example="cuDNN version 8.1 is required but only version 8.0.5 is loaded",
+    ),
+    Message(
         "no-kernel-image",
         _K.GPU_UNUSABLE,
         ("no kernel image is available for execution on the device", "CUDA_ERROR_NO_BINARY_FOR_GPU"),

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from gpudoctor.logs import machine_sentences
+from gpudoctor.logs import machine_sentences, trouble_sentences
 from gpudoctor.logs.seen import compiled
 
 
@@ -408,7 +408,7 @@ SENTENCES: tuple[Sentence, ...] = (
         ),
         (r"multi[- ]?(?:worker|node)|\btf_config\b|\bhorovod|\ball[-_]?reduce|(?<!nvidia-)\bnccl|grpc://",),
     ),
-    *(Sentence(*row) for row in machine_sentences.ROWS),
+    *(Sentence(*row) for row in (*machine_sentences.ROWS, *trouble_sentences.ROWS)),
 )
 
 

@@ -68,3 +68,17 @@ def test_an_error_of_cuinit_is_taken_from_other_programs(line: str, name: str) -
 def test_a_library_that_is_missing_is_read_without_the_name_of_the_error() -> None:
     said = "libcublas.so.10.0: cannot open shared object file:No such file or directory.\n"
     assert lead_of(report_of(f"{said}Failed to load the native TensorFlow runtime.\n")) == "cuda-libs-missing"
+
+
+# Advice, memory of a program that was killed, and what is said not to be so.
+@pytest.mark.parametrize(
+    "text",
+    [
+        "If the GPU memory is not released, you can restart the kernel.\n",
+        "GPU memory is not released after killing the process, it stays as a zombie.\n",
+        "Adding GPUs does not slow it down.\n",
+        "bazel requires a newer glibc to build it.\n",
+    ],
+)
+def test_words_that_mean_something_else(text: str) -> None:
+    assert lead_of(report_of(text)) == ""

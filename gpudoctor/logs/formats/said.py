@@ -62,7 +62,9 @@ _SLOWER = (
     "|cpu.{0,10}(?:\u5927\u5dee\u306a|\u5909\u308f\u3089\u306a\u3044|\u5dee\u304c\u306a\u3044)"
     "|gpu\u3088\u308a.{0,4}cpu.{0,8}\u901f|gpu\ubcf4\ub2e4.{0,4}cpu.{0,8}(?:\ube60\ub974|\ube68\ub77c)"
 )
-_NOT = r"\b(?:not|no|never|isn't|than before)\b[^.\r\n]{0,20}(?:slower|longer)|should (?:not )?be|if (?:the|your) "
+_NOT = (
+    r"\b(?:not|no|never|isn't|than before)\b[^.\r\n]{0,20}(?:slow(?:er)?\b|longer)|should (?:not )?be|if (?:the|your) "
+)
 _MORE_GPUS = (
     r"(?:(?:more|multiple|multi|both|two|three|four|eight|[2-9]|all|adding|second)[ -](?:the )?gpus?\b|mirrored ?"
     r"strategy\b)[^.\r\n]{0,140}?\b(?:slow(?:er|s|ed)?\b|lower\b|no (?:speed|perf|benefit|improve|gain)|"
@@ -189,7 +191,7 @@ class Reader:
                 self._told.add(message)
                 source, _, number = at.rpartition(":")
                 words = {"words": _shortened(self._sentence)} if message.startswith("said-") else {}
-                place = int(number) if number.isdigit() else 0
+                place = int(number) if number.isdecimal() else 0
                 seen.events.append(LogEvent(message=message, line=place, source=source, parameters=words))
 
     def messages(self, text: str, at: str, seen: Seen) -> Iterator[str]:

@@ -45,6 +45,20 @@ SENTENCES = tuple(
             "TensorFlow takes all the GPU memory",
         ),
         (
+            "said-memory-kept",
+            _K.DEGRADED,
+            "Somebody says that the memory of the GPU is not given back.",
+            "a person",
+            "the GPU memory is not released when the session is closed",
+        ),
+        (
+            "said-libc-old",
+            _K.IMPORT_FAILED,
+            "Somebody says that the system's C library is too old.",
+            "a person",
+            "glibc 2.12 is not new enough",
+        ),
+        (
             "said-eager-slower",
             _K.SLOW,
             "Somebody says that the training is slower with eager execution than without.",

@@ -24,6 +24,7 @@ from gpudoctor.rules.python._state import events, package, seen, told
 from gpudoctor.rules.registry import Draft, Rule, rule
 
 MINOR = 2
+TOO_OLD = ("cudnn-runtime-too-old", "cudnn-said-too-old")
 
 
 @rule(
@@ -49,7 +50,7 @@ def cudnn_too_old(self: Rule, facts: Facts) -> Iterator[Draft]:
     """
     if facts.tensorflow.cuda_build.get() is False:
         return
-    logged = [e for e in events(facts, "cudnn-runtime-too-old") if {"loaded", "compiled"} <= e.parameters.keys()]
+    logged = [e for e in events(facts, *TOO_OLD) if {"loaded", "compiled"} <= e.parameters.keys()]
     if logged:
         yield self.finding(
             (*seen(tuple(logged)), *shown(facts)),

@@ -19,6 +19,11 @@ GROW = Remedy(
     applicability=Applicability.SAFE,
 )
 
+APART = Remedy(
+    summary="Do the work in a process of its own that ends with it (multiprocessing with the start method spawn): "
+    "tf.keras.backend.clear_session() makes the memory free for the same process only."
+)
+
 
 @rule(
     Severity.WARNING,
@@ -30,6 +35,8 @@ GROW = Remedy(
         "reserves it at its start, by design",
         "said": "the GPU's memory is said to be taken whole: TensorFlow reserves nearly all of it at its start, "
         "by design",
+        "kept": "the GPU's memory is said to stay taken: TensorFlow keeps what it has taken until its process ends, "
+        "by design",
     },
 )
 def gpu_memory_preallocated(self: Rule, facts: Facts) -> Iterator[Draft]:
@@ -39,6 +46,10 @@ def gpu_memory_preallocated(self: Rule, facts: Facts) -> Iterator[Draft]:
     How to fix: show the program only the GPU that it uses (CUDA_VISIBLE_DEVICES), and let memory grow.
     """
     told = () if out_of_memory(facts) else said(facts, "said-memory-taken")
+    kept = () if told or out_of_memory(facts) else said(facts, "said-memory-kept")
+    if kept and not any(gpu.processes.get() for gpu in facts.gpus):
+        yield self.finding(seen(kept), variant="kept", confidence=Confidence.LIKELY, remedies=(APART,))
+        return
     if told and not any(gpu.processes.get() for gpu in facts.gpus):
         yield self.finding(seen(told), variant="said", confidence=Confidence.POSSIBLE, remedies=(GROW,))
         return

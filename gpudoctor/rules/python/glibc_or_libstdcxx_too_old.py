@@ -35,6 +35,7 @@ EVIDENCE = ("host.libc", "tensorflow.symbol_versions", "tensorflow.version", "ho
     message="{libc} is older than {need}, which the wheel of TensorFlow {version} needs",
     variants={
         "libc-log": "the system's C library is too old for this TensorFlow, which needs {need}",
+        "libc-said": "the system's C library is said to be too old for this TensorFlow",
         "libstdcxx": "the C++ library libstdc++ that is loaded is too old for this TensorFlow, which needs {need}",
         "numbers": "the C++ library {file} goes up to {have}, and TensorFlow {version} needs {need}",
         "one-of-two": "the C++ library {file} goes up to {have}, and TensorFlow {version} needs {need}; {other}, "
@@ -55,6 +56,11 @@ def glibc_or_libstdcxx_too_old(self: Rule, facts: Facts) -> Iterator[Draft]:
         return
     yield from (logged := tuple(_from_log(self, facts)))
     if logged:
+        return
+    if said := events(facts, "said-libc-old"):
+        yield self.finding(
+            seen(said), variant="libc-said", confidence=Confidence.POSSIBLE, remedies=(USE_ANOTHER_SYSTEM,)
+        )
         return
     libc = facts.host.libc.require()
     absent = isinstance(facts.tensorflow.version, Absent)
