@@ -26,7 +26,8 @@ ROWS: tuple[tuple[str, tuple[tuple[str, ...], ...], tuple[str, ...], str], ...] 
             r"\bno (?:nvidia |dedicated |discrete )?(?:gpus?|graphics? card|video card) (?:on|in) (?:my|this|the|our"
             r"|that) (?:machine|computer|laptop|server|node|pc|box|system|vm|instance|host|mac)\b",
         ),
-        r"\b(?:support|driver|enough|access|memory|available|detect|another|other|also|same|tried|works?)|\?",
+        r"\b(?:support|driver|enough|access|memory|available|detect|another|other|also|same|tried|works?"
+        r"|most likely|or you)|\?",
     ),
     (
         "said-two-packages",

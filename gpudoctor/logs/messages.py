@@ -550,10 +550,24 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "no-module",
         _K.IMPORT_FAILED,
-        ("ModuleNotFoundError: No module named ", "ImportError: No module named "),
-        r"(?:ModuleNotFound|Import)Error: No module named '?(?P<module>[\w.]{1,100})(?![\w.])",
+        ("ModuleNotFoundError: No module named ", "ImportError: No module named ", "mport error: No module named "),
+        r"(?:(?:ModuleNotFound|Import)Error|[Ii]mport error): No module named '?(?P<module>[\w.]{1,100})(?![\w.])",
         "A Python module is not installed in this environment.",
         "Python",
+    ),
+    Message(
+        "tensorflow-not-in-r",
+        _K.IMPORT_FAILED,
+        (
+            "tensorflow: [NOT FOUND]",
+            "Installation of TensorFlow not found",
+            "Python module tensorflow was not found",
+            "Valid installation of TensorFlow not found",
+        ),
+        "",
+        "The Python that R has chosen has no TensorFlow.",
+        "reticulate, R's tensorflow",
+        example="Error: Installation of TensorFlow not found.",
     ),
     # The environment could not be made, or is not what the program needs.
     Message(
@@ -614,7 +628,7 @@ MESSAGES: tuple[Message, ...] = (
             "TensorBoard is not installed, missing implementation for",
             "TensorBoard callback requires the `tensorboard`",
         ),
-        r"TensorBoard is not installed, missing implementation for (?P<function>[\w.]{1,60})"
+        r"TensorBoard is not installed, missing implementation for `?(?P<function>[\w.]{1,60})"
         r"|TensorBoard callback requires",
         "Summaries and the callback of that name need the package tensorboard.",
         "tb_summary.py",

@@ -61,6 +61,32 @@ ROWS: tuple[tuple[str, tuple[tuple[str, ...], ...], tuple[str, ...], str], ...] 
         r"",
     ),
     (
+        "said-gpu-unused",
+        (("gpu",), ("not ", "n't", "instead", "without", "never")),
+        (
+            r"(?:\bnot|n.t|\bnever)\b (?:be |being )?(?:us(?:e|es|ed|ing)|utili[sz]\w{1,3})\b[^.\r\n]{0,12}\bgpu",
+            r"\bgpu\b[^.\r\n]{0,16}(?:\bnot|n.t|\bnever)\b (?:be |being )?(?:used|utili[sz]ed|activated)\b",
+            r"\b(?:us(?:es?|ing)|runs? on|running on|trains? on|training on) (?:the |my |only )?cpu\b[^.\r\n]{0,30}"
+            r"\b(?:not|instead of)\b[^.\r\n]{0,8}\bgpu",
+        ),
+        r"\b(?:should|want|wants|prefer|do) not use|don.t use (?:the |a )?gpu",
+    ),
+    (
+        "said-out-of-memory",
+        (("memory allocation", "allocate"), ("gpu",)),
+        (
+            r"\bmemory allocation error\b",
+            r"\b(?:wants?|tries|trying|tried) to allocate\b[^.\r\n]{0,24}\bgpu memory\b",
+        ),
+        r"\bcpu\b",
+    ),
+    (
+        "said-no-gpu-here",
+        (("believe", "think"), ("nvidia",)),
+        (r"\b(?:don.t|do not) (?:believe|think) (?:that )?i have (?:an?|any) nvidia\b",),
+        r"",
+    ),
+    (
         "said-libc-old",
         (("glibc",), ("old", "new", "require", "need", "higher", "lower")),
         (

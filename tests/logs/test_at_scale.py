@@ -82,3 +82,17 @@ def test_a_library_that_is_missing_is_read_without_the_name_of_the_error() -> No
 )
 def test_words_that_mean_something_else(text: str) -> None:
     assert lead_of(report_of(text)) == ""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "My program is not using the GPU at all.\n",
+        "It uses the CPU and not the GPU.\n",
+        "nvidia-smi shows that the GPU is not being used.\n",
+    ],
+)
+def test_a_gpu_that_is_said_to_be_unused_is_no_health(text: str) -> None:
+    report = report_of(text)
+    assert report.verdict is Verdict.UNKNOWN
+    assert not report.findings

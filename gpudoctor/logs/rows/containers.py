@@ -52,7 +52,9 @@ ROWS = (
         _K.GPU_UNUSABLE,
         (
             "unsatisfied condition: cuda>=",
+            "unsatisfied condition: cuda >=",
             "unsatisfied condition: driver>=",
+            "unsatisfied condition: driver >=",
             "unsatisfied condition: brand =",
             "unsupported CUDA version: driver ",
         ),
@@ -215,6 +217,7 @@ ROWS = (
             'exec: \\"nvidia-smi\\"',
             '"nvidia-smi": executable file not found',
             "executable file `nvidia-smi` not found",
+            "Container command 'nvidia-smi' not found",
         ),
         "",
         "The container holds no nvidia-smi: the toolkit puts it there when a GPU is given to the container.",

@@ -90,10 +90,12 @@ ROWS = (
     Message(
         "listed-device",
         _K.USAGE,
-        ("hysicalDevice(name=", "ogicalDevice(name="),
-        r"(?:Physical|Logical)Device\(name='/?(?:physical_device:|device:|[\w:/]{0,60}?device:)"
-        r"(?P<device>[A-Z_]{2,20}:\d{1,3})'",
-        "TensorFlow lists this device.",
+        ("hysicalDevice(name=", "ogicalDevice(name=", "Executing op ", "): /job:"),
+        # Where operations are logged with their devices, data stay on the CPU; a GPU is seen to be used.
+        r"(?:(?:Physical|Logical)Device\(name='/?(?:physical_device:|device:|[\w:/]{0,60}?device:)"
+        r"|(?:Executing op \w{1,60} in device |\): )/job:[\w/:]{1,60}?device:(?=GPU))"
+        r"(?P<device>[A-Z_]{2,20}:\d{1,3})(?!\w)",
+        "TensorFlow lists this device, or places an operation on it.",
         "tf.config",
         ">=2.0",
         example="[PhysicalDevice(name='/physical_device:CPU:0', device_type='CPU')]",

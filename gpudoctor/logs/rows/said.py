@@ -45,6 +45,13 @@ SENTENCES = tuple(
             "TensorFlow takes all the GPU memory",
         ),
         (
+            "said-gpu-unused",
+            _K.USAGE,
+            "Somebody says that the GPU is not used; why, other lines must tell.",
+            "a person",
+            "my program does not use the GPU at all",
+        ),
+        (
             "said-memory-kept",
             _K.DEGRADED,
             "Somebody says that the memory of the GPU is not given back.",

@@ -51,6 +51,7 @@ def tensorflow_not_installed(self: Rule, facts: Facts) -> Iterator[Draft]:
         yield refused
         return
     logged = tuple(event for event in events(facts, "no-module") if event.parameters.get("module") == TENSORFLOW)
+    logged = logged or events(facts, "tensorflow-not-in-r")
     # A version in the text may be one that was asked for.
     unknown = isinstance(facts.tensorflow.version, Unknown) or isinstance(facts.tensorflow.distribution, Absent)
     if logged and unknown and not isinstance(facts.tensorflow.version, Absent):
