@@ -22,7 +22,8 @@ def told(text: str) -> Facts:
 @pytest.mark.parametrize(
     "text",
     [
-        "       virtual packages : __glibc=2.35=0\n                          __cuda=12.2=0\n       platform : linux-64\n",
+        "       virtual packages : __glibc=2.35=0\n                          __cuda=12.2=0\n"
+        "       platform : linux-64\n",
         "       virtual packages : __glibc=2.35\n                          __cuda=12.2\n",
         json.dumps({"rc_path": "x", "virtual_pkgs": [["__glibc", "2.35", "0"], ["__cuda", "12.2", "0"]]}, indent=2),
         json.dumps({"virtual packages": ["__glibc=2.35=0", "__cuda=12.2=0"], "user": "__other=1=0"}, indent=4),

@@ -20,9 +20,10 @@ from tests.fakes.build import RTX_4090, Profile, build
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="user and mount namespaces of Linux")
 NOBODY = 65534
-# The interpreter may lie in a home that nobody else may enter: it is mounted where all may, for this process alone.
+# Interpreter and packages may lie in folders that nobody else may enter: they are mounted where all may, for
+# this process alone.
 AS_NOBODY = (
-    'mount --bind "$1" "$2" && shift 2 && '
+    'while [ "$1" != -- ]; do mount --bind "$1" "$2" && shift 2 || exit; done; shift; '
     f'exec setpriv --reuid={NOBODY} --regid={NOBODY} --clear-groups --no-new-privs "$@"'
 )
 
@@ -36,15 +37,17 @@ def as_nobody() -> Iterator[tuple[list[str], dict[str, str]]]:
         pytest.skip("util-linux is not there")
     with tempfile.TemporaryDirectory(dir="/tmp") as name:
         folder = Path(name)
-        for path in (folder, folder / "python", folder / "driver"):
+        for path in (folder, *(folder / part for part in ("python", "driver", "packages"))):
             path.mkdir(exist_ok=True)
             path.chmod(0o755)
         variables = build(Profile(gpus=(RTX_4090,)), folder / "driver")
         variables["LD_LIBRARY_PATH"] += f":{folder / 'python' / 'lib'}"  # where the interpreter's own library lies now
         python = folder / "python" / "bin" / Path(os.path.realpath(sys.executable)).name
-        apart = ["unshare", "--mount", "sh", "-c", AS_NOBODY, "sh", sys.base_prefix, str(folder / "python")]
+        mounts = {sys.base_prefix: "python", sysconfig.get_path("purelib"): "packages"}
+        pairs = [word for real, part in mounts.items() for word in (real, str(folder / part))]
+        apart = ["unshare", "--mount", "sh", "-c", AS_NOBODY, "sh", *pairs, "--"]
         # With the .pth files of the environment, which an installation for development is made of.
-        packages = f"import site\nsite.addsitedir({sysconfig.get_path('purelib')!r})\n"
+        packages = f"import site\nsite.addsitedir({str(folder / 'packages')!r})\n"
         write(folder / "site" / "sitecustomize.py", packages).parent.chmod(0o755)
         variables |= {"PYTHONPATH": str(folder / "site"), "PYTHONDONTWRITEBYTECODE": "1"}
         # A folder that this user may not enter, as others' homes are, on each path that is searched.
