@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Iterator
 
 from gpudoctor.findings import Evidence, Finding, Remedy, Report, Role, Severity
 from gpudoctor.report.clean import clean
+from gpudoctor.report.process_lines import size
 from gpudoctor.rules.registry import Rule, area_of, load_rules
 
 
@@ -42,6 +44,7 @@ def explaining(cause: Finding) -> str:
     return "Of no matter without a GPU" if cause.rule in WITHOUT_GPU else "This explains also"
 
 
+_COUNT = re.compile(r"[0-9]{1,18}\Z")
 # Programs and modules whose names are words in small letters.
 NAMES = ("pip", "conda", "ptxas", "nouveau", "libdevice", "libcuda", "uv", "mamba")
 
@@ -60,8 +63,9 @@ def sentence(text: str) -> str:
 
 
 def evidence_text(item: Evidence) -> str:
-    """Return a fact with its value and source on one line."""
-    return clean(f"{item.fact}: {item.value} [{item.source}]")
+    """Return a fact with its value and source on one line; a size as people read it (JSON has it in bytes)."""
+    value = size(int(item.value)) if item.fact.endswith("_bytes") and _COUNT.match(item.value) else item.value
+    return clean(f"{item.fact}: {value} [{item.source}]")
 
 
 def remedies_for(report: Report, finding: Finding) -> list[Remedy]:

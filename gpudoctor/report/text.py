@@ -8,7 +8,7 @@ from gpudoctor.findings import Applicability, Confidence, Finding, Outcome, Reme
 from gpudoctor.report.areas import Area, State, areas
 from gpudoctor.report.clean import clean
 from gpudoctor.report.page import Page, Part
-from gpudoctor.report.parts import capital, explaining
+from gpudoctor.report.parts import capital, evidence_text, explaining
 
 WIDTH = 80
 WORKS = "gpu-works"
@@ -100,7 +100,7 @@ def _findings(page: _Page, report: Report) -> None:
         )
         page.paragraph(_sentence(finding.message))
         for item in finding.evidence:
-            page.paragraph(f"{item.fact}: {item.value} [{item.source}]", indent=4, style="dim")
+            page.paragraph(evidence_text(item), indent=4, style="dim")
         folded = [item.rule for item in report.findings if any(_is_explained_by(item, cause) for cause in same)]
         if folded:
             page.paragraph(f"{explaining(same[0])}: {', '.join(dict.fromkeys(folded))}.")
