@@ -40,7 +40,7 @@ def macos_no_gpu(self: Rule, facts: Facts) -> Iterator[Draft]:
     if is_installed(facts, METAL):
         yield self.finding(("host.os",), variant="metal", severity=Severity.WARNING, remedies=(USE_THE_CPU,))
         return
-    apple = facts.host.machine.get() in ("arm64", "aarch64")
+    apple = facts.host.machine.get() in (None, "arm64", "aarch64")
     if tells_of_installing(facts):
         # The text asks why TensorFlow cannot be had here at all, with or without a GPU.
         yield self.finding(("host.os",), severity=Severity.NOTE, confidence=Confidence.CERTAIN)
