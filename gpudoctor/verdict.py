@@ -47,7 +47,12 @@ def _is_told(facts: Facts, expect: Expect) -> bool:
     told = told or any(isinstance(getattr(gpu, name), Known) for gpu in facts.gpus for name in gpu.__struct_fields__
                        if name not in WRITTEN)  # fmt: skip
     groups = (facts.driver, facts.training, facts.libraries)
-    return told or any(isinstance(getattr(group, name), Known) for group in groups for name in group.__struct_fields__)
+    return told or any(
+        isinstance(getattr(group, name), Known)
+        for group in groups
+        for name in group.__struct_fields__
+        if group is not facts.driver or name != "version"  # people write it down
+    )
 
 
 def _left_out(facts: Facts) -> bool:

@@ -29,6 +29,7 @@ def apply_form(seen: Seen) -> None:
     if "tensorflow.cuda_build" not in seen.facts and (answer := _said(seen, "tensorflow.cuda_build")):
         seen.note("tensorflow.cuda_build", answer[0] == "true", answer[1])
     _fill(seen, "host.machine")
+    _fill(seen, "driver.version")
     board = seen.hints.get(f"{KEY}jetson")
     if board and "host.tegra" not in seen.facts and seen.value("host.os") in (None, "linux"):
         seen.note("host.tegra", "a Jetson is named", board)

@@ -96,3 +96,24 @@ def test_a_gpu_that_is_said_to_be_unused_is_no_health(text: str) -> None:
     report = report_of(text)
     assert report.verdict is Verdict.UNKNOWN
     assert not report.findings
+
+
+@pytest.mark.parametrize(
+    ("text", "version"),
+    [
+        ("NVIDIA driver: 460.39\n", "460.39"),
+        ("- **GPU driver version**: 418.87.00\n", "418.87.00"),
+        ("I run a GTX 1060, and NVIDIA Graphics Driver 388.73\n", "388.73"),
+        ("NVIDIA driver: 442.19, 431.36\n", None),
+        ("driver 442.19\nanother machine has driver 431.36\n", None),
+        ("You need driver 450.80.02 or newer.\n", None),
+        (
+            "NVIDIA driver: 460.39\n| NVIDIA-SMI 535.54.03    Driver Version: 535.54.03    CUDA Version: 12.2     |\n",
+            "535.54.03",
+        ),
+    ],
+)
+def test_a_driver_that_is_written_down_fills_in_what_no_tool_tells(text: str, version: str | None) -> None:
+    report = report_of(text)
+    assert report.facts.driver.version.get() == version
+    assert report.verdict is Verdict.UNKNOWN or "NVIDIA-SMI" in text
