@@ -89,9 +89,13 @@ def wsl_driver_or_stub(self: Rule, facts: Facts) -> Iterator[Draft]:
     if told:
         yield from told
         return
-    if isinstance(facts.host.wsl, Absent):
-        return
-    facts.host.wsl.require()
+    if not isinstance(facts.host.wsl, Absent):
+        facts.host.wsl.require()
+        yield from _on_this_machine(self, facts)
+
+
+def _on_this_machine(self: Rule, facts: Facts) -> Iterator[Draft]:
+    """Find it where CUDA was asked and the driver's folder was looked at."""
     driver = facts.driver
     cuda = driver.cuda_init.require()
     # With a variable that hides the GPUs, cuInit says that there is none, whichever libcuda it is.
@@ -146,64 +150,86 @@ UNSET_STUB = Remedy(
 
 def _from_text(self: Rule, facts: Facts) -> Iterator[Draft]:
     """Find it in what TensorFlow, nvidia-smi and cuDNN print."""
-    wsl = isinstance(facts.host.wsl, Known)
-    cuda = facts.driver.cuda_init.get()
-    parts = tuple(
-        e for e in events(facts, "cudnn-part-missing") if e.parameters.get("missing", "").startswith("libcuda")
-    )
-    unmounted = tuple(
-        e for e in events(facts, "container-library-not-there") if "/wsl/" in e.parameters.get("detail", "")
-    )
-    no_nvml = events(facts, "smi-without-library") if wsl else ()
-    nvml, in_text = facts.driver.nvml.get(), isinstance(facts.driver.library_files, Unknown)
-    if failed_with(nvml, NVML_OPERATING_SYSTEM) or (wsl and in_text and failed_with(nvml, NVML_DRIVER_NOT_LOADED)):
-        yield self.finding(("driver.nvml", "host.wsl"), variant="blocked", remedies=(WINDOWS_DRIVER,))
-    elif wsl and in_text and (tcc := [gpu for gpu in facts.gpus if gpu.driver_model.get() == "TCC"]):
-        yield self.finding(
-            (f"gpus[{facts.gpus.index(tcc[0])}].driver_model", "host.wsl"),
-            variant="tcc",
-            confidence=Confidence.LIKELY,
-            remedies=(WITH_WDDM,),
-            gpu=tcc[0].name.get() or "the GPU",
-        )
-    elif isinstance(facts.host.container, Known) and in_text and failed_with(cuda, CUDA_STUB):
+    in_text = isinstance(facts.driver.library_files, Unknown)
+    stub = failed_with(facts.driver.cuda_init.get(), CUDA_STUB)
+    if draft := _refused_by_windows(self, facts):
+        yield draft
+    elif isinstance(facts.host.container, Known) and in_text and stub:
         return  # of the image; the driver's own comes with the GPU: no-gpu-in-container
-    elif failed_with(cuda, CUDA_STUB) and not wsl:
-        sure = not isinstance(facts.driver.library_files, Unknown)
+    elif stub and not isinstance(facts.host.wsl, Known):
         yield self.finding(
             ("driver.cuda_init", "driver.libcuda_file"),
             variant="stub",
-            confidence=Confidence.CERTAIN if sure else Confidence.LIKELY,
+            confidence=Confidence.LIKELY if in_text else Confidence.CERTAIN,
             remedies=(UNSET_STUB,),
         )
-    elif parts:
-        yield self.finding(
+    elif draft := _libraries_not_found(self, facts) or _driver_not_there(self, facts):
+        yield draft
+
+
+def _refused_by_windows(self: Rule, facts: Facts) -> Draft | None:
+    """Find a driver of Windows that keeps WSL from the GPU: it is too old, or of the model TCC."""
+    wsl, in_text = isinstance(facts.host.wsl, Known), isinstance(facts.driver.library_files, Unknown)
+    nvml = facts.driver.nvml.get()
+    if failed_with(nvml, NVML_OPERATING_SYSTEM) or (wsl and in_text and failed_with(nvml, NVML_DRIVER_NOT_LOADED)):
+        return self.finding(("driver.nvml", "host.wsl"), variant="blocked", remedies=(WINDOWS_DRIVER,))
+    tcc = [gpu for gpu in facts.gpus if gpu.driver_model.get() == "TCC"]
+    if not wsl or not in_text or not tcc:
+        return None
+    return self.finding(
+        (f"gpus[{facts.gpus.index(tcc[0])}].driver_model", "host.wsl"),
+        variant="tcc",
+        confidence=Confidence.LIKELY,
+        remedies=(WITH_WDDM,),
+        gpu=tcc[0].name.get() or "the GPU",
+    )
+
+
+def _libraries_not_found(self: Rule, facts: Facts) -> Draft | None:
+    """Find what cuDNN, container tools and nvidia-smi say of libraries of the driver that they do not find."""
+    wsl = isinstance(facts.host.wsl, Known)
+    parts = tuple(
+        e for e in events(facts, "cudnn-part-missing") if e.parameters.get("missing", "").startswith("libcuda")
+    )
+    if parts:
+        return self.finding(
             (*seen(parts), "host.wsl"),
             variant="cudnn",
             confidence=Confidence.CERTAIN if wsl else Confidence.LIKELY,
             remedies=(FIND_IT,),
             folder=FOLDER,
         )
-    elif (unmounted or no_nvml) and not seen_gpu_devices(facts):
-        yield self.finding(
-            (*seen(unmounted or no_nvml), "host.wsl"),
-            variant="libraries",
-            confidence=Confidence.LIKELY,
-            remedies=(WINDOWS_DRIVER, REMOVE_LINUX_DRIVER, FIND_IT),
-            folder=FOLDER,
-        )
-    elif not wsl or not isinstance(facts.driver.library_files, Unknown) or seen_gpu_devices(facts):
-        return
-    elif versions(facts, LIBRARY, KERNEL, WHOLE) and not answers(facts):
-        yield _linux_package(self, facts)
-    elif outcome(cuda) is Api.NO_LIBRARY:
-        yield self.finding(
-            ("host.wsl", "driver.cuda_init"),
-            variant="text",
-            confidence=Confidence.LIKELY,
-            remedies=(WINDOWS_DRIVER, FIND_IT),
-            folder=FOLDER,
-        )
+    unmounted = tuple(
+        e for e in events(facts, "container-library-not-there") if "/wsl/" in e.parameters.get("detail", "")
+    )
+    lacking = unmounted or (events(facts, "smi-without-library") if wsl else ())
+    if not lacking or seen_gpu_devices(facts):
+        return None
+    return self.finding(
+        (*seen(lacking), "host.wsl"),
+        variant="libraries",
+        confidence=Confidence.LIKELY,
+        remedies=(WINDOWS_DRIVER, REMOVE_LINUX_DRIVER, FIND_IT),
+        folder=FOLDER,
+    )
+
+
+def _driver_not_there(self: Rule, facts: Facts) -> Draft | None:
+    """Find a text from WSL that tells of no libcuda, or of a Linux driver in place of that of Windows."""
+    in_text = isinstance(facts.driver.library_files, Unknown)
+    if not isinstance(facts.host.wsl, Known) or not in_text or seen_gpu_devices(facts):
+        return None
+    if versions(facts, LIBRARY, KERNEL, WHOLE) and not answers(facts):
+        return _linux_package(self, facts)
+    if outcome(facts.driver.cuda_init.get()) is not Api.NO_LIBRARY:
+        return None
+    return self.finding(
+        ("host.wsl", "driver.cuda_init"),
+        variant="text",
+        confidence=Confidence.LIKELY,
+        remedies=(WINDOWS_DRIVER, FIND_IT),
+        folder=FOLDER,
+    )
 
 
 def _linux_package(self: Rule, facts: Facts) -> Draft:
