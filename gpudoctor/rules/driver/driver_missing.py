@@ -45,35 +45,44 @@ def driver_missing(self: Rule, facts: Facts) -> Iterator[Draft]:
     if answers(facts):
         return
     require_own_driver(facts)
+    if _only_text_tells(facts):
+        yield from _from_text(self, facts)
+    elif outcome(facts.driver.cuda_init.require()) is not Api.NO_LIBRARY:
+        return
+    elif isinstance(facts.driver.kernel_module_version, Known):
+        yield _library_not_found(self, facts, facts.driver.kernel_module_version.value)
+    elif has_pci_gpu(facts) and outcome(facts.driver.nvml.require()) is Api.NO_LIBRARY:
+        yield from _nothing_installed(self, facts)
+
+
+def _only_text_tells(facts: Facts) -> bool:
+    """Whether nobody looked at the PCI bus, or nobody asked CUDA while a text says that there is no driver."""
     if isinstance(facts.host.pci_gpus, Unknown) and not isinstance(facts.driver.kernel_module_version, Known):
-        yield from _from_text(self, facts)
-        return
+        return True
     told = events(facts, "smi-not-found") or only_removed(facts)
-    if isinstance(facts.driver.cuda_init, Unknown) and has_pci_gpu(facts) and told:
-        yield from _from_text(self, facts)
-        return
-    if outcome(facts.driver.cuda_init.require()) is not Api.NO_LIBRARY:
-        return
-    module = facts.driver.kernel_module_version
+    return isinstance(facts.driver.cuda_init, Unknown) and has_pci_gpu(facts) and bool(told)
+
+
+def _library_not_found(self: Rule, facts: Facts, module: str) -> Draft:
+    """Say of a loaded module whose CUDA library is not found whether it lies elsewhere. module: its version."""
     there = next((file for file in facts.driver.library_files.get() or () if "libcuda.so" in file), None)
-    if isinstance(module, Known) and there is not None:
-        yield self.finding(
+    if there is not None:
+        return self.finding(
             ("driver.library_files", "driver.cuda_init", "host.distribution"),
             variant="not-found",
             remedies=(_find(there),),
             file=there,
         )
-        return
-    if isinstance(module, Known):
-        yield self.finding(
-            ("driver.kernel_module_version", "driver.cuda_init", "driver.library_files"),
-            variant="libraries",
-            remedies=install_driver(facts),
-            module=module.value,
-        )
-        return
-    if not has_pci_gpu(facts) or outcome(facts.driver.nvml.require()) is not Api.NO_LIBRARY:
-        return
+    return self.finding(
+        ("driver.kernel_module_version", "driver.cuda_init", "driver.library_files"),
+        variant="libraries",
+        remedies=install_driver(facts),
+        module=module,
+    )
+
+
+def _nothing_installed(self: Rule, facts: Facts) -> Iterator[Draft]:
+    """Find a GPU on the bus for which there is neither a module nor a library."""
     if not isinstance(facts.driver.kernel_module_on_disk, Known):
         absent = isinstance(facts.driver.kernel_module_on_disk, Absent)
         device = facts.host.pci_gpus.require()[0]
