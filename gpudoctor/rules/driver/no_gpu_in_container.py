@@ -78,22 +78,33 @@ def _from_text(self: Rule, facts: Facts) -> Iterator[Draft]:
     """Find what container engines print, and what programs say inside a container without a GPU."""
     if seen_gpu_devices(facts):
         return
-    container = facts.host.container.get()
+    if draft := _engine_refuses(self, facts):
+        yield draft
+    elif isinstance(facts.driver.device_nodes, Unknown) or isinstance(facts.host.pci_gpus, Unknown):
+        yield from _said_inside(self, facts)  # else the machine itself was looked at
+
+
+def _engine_refuses(self: Rule, facts: Facts) -> Draft | None:
+    """Find what container engines and clusters print where they cannot give the GPU."""
+    container = facts.host.container.get() or "docker"
     for messages, variant in ((_TOOLKIT_MISSING, "toolkit"), (_HOST, "host"), (("kubernetes-no-gpu",), "cluster"),
                               (_WITHOUT, "none")):  # fmt: skip
         told = tuple(event for event in events(facts, *messages) if not _elsewhere(event.parameters.get("detail", "")))
         if told:
             detail = next((event.parameters["detail"] for event in told if "detail" in event.parameters), "see its log")
-            yield self.finding(
+            return self.finding(
                 (*seen(told), "host.container"),
                 variant=variant,
-                remedies=_remedies(variant, told[0].message, container or "docker"),
-                container=container or "docker",
+                remedies=_remedies(variant, told[0].message, container),
+                container=container,
                 detail=detail,
             )
-            return
-    if not isinstance(facts.driver.device_nodes, Unknown) and not isinstance(facts.host.pci_gpus, Unknown):
-        return  # the machine itself was looked at
+    return None
+
+
+def _said_inside(self: Rule, facts: Facts) -> Iterator[Draft]:
+    """Find what programs say inside a container that was given no GPU, or has lost it."""
+    container = facts.host.container.get()
     within = events(facts, *_INSIDE)
     answer = facts.driver.cuda_init.get()
     # The stub of an image's toolkit is found where the driver's own libcuda was not put in.
