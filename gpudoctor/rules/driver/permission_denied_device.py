@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpudoctor.facts.model import Api, Facts, Known, Unknown
+from gpudoctor.facts.model import Api, DeviceNode, Facts, Known, Unknown
 from gpudoctor.findings import Applicability, Capability, Confidence, Remedy, Severity
 from gpudoctor.rules.driver._state import (
     CUDA_NO_DEVICE,
@@ -67,40 +67,15 @@ def permission_denied_device(self: Rule, facts: Facts) -> Iterator[Draft]:
     How to fix: join the group that owns the files, or let the driver create them for all users (mode 0666 is its
     default). On a cluster, ask the scheduler for a GPU: it keeps the files closed otherwise.
     """
-    shut = events(facts, "device-file-closed")
-    if shut:
-        yield self.finding((*seen(shut), "driver.nvml"), variant="root-only", remedies=(OPEN_FILES,))
-        return
-    told = events(facts, "device-file-refused")
-    of_group = events(facts, "device-file-of-group")
-    if of_group and any(failed_with(facts.driver.cuda_init.get(), code) for code in (CUDA_NO_DEVICE, CUDA_UNKNOWN)):
-        yield self.finding(
-            (*seen(of_group), "driver.cuda_init"),
-            variant="group-only",
-            confidence=Confidence.LIKELY,
-            remedies=(JOIN_GROUP,),
-            owners=of_group[0].parameters.get("group", ""),
-        )
-        return
-    closed = closed_nodes(facts)
-    by_group = bool(closed) and all(by_mode_open(node) for node in closed)
-    if told or (failed_with(facts.driver.nvml.get(), NVML_NO_PERMISSION) and not by_group):
-        yield self.finding((*seen(told), "driver.nvml"), variant="text", remedies=(JOIN_GROUP,))
-        return
-    said = events(facts, "said-works-for-root")
-    if said and isinstance(facts.driver.device_nodes, Unknown):
-        yield self.finding(
-            (*seen(said), "driver.cuda_init"),
-            variant="said",
-            confidence=Confidence.LIKELY,
-            remedies=(MAKE_FILES, JOIN_GROUP),
-        )
+    told = tuple(_from_text(self, facts))
+    if told:
+        yield from told
         return
     facts.driver.device_nodes.require()
-    cuda = facts.driver.cuda_init.require()
+    cuda, closed = facts.driver.cuda_init.require(), closed_nodes(facts)
     if outcome(cuda) is not Api.ERROR or not closed:
         return
-    if by_group:
+    if _by_group(closed):
         # In a container no-gpu-in-container says so, in a job without a GPU gpu-hidden-by-env.
         if not isinstance(facts.host.container, Known) and not slurm_job_without_gpu(facts):
             yield self.finding(
@@ -115,3 +90,34 @@ def permission_denied_device(self: Rule, facts: Facts) -> Iterator[Draft]:
         remedies=(JOIN_GROUP,),
         nodes=", ".join(node.path for node in closed),
     )
+
+
+def _by_group(closed: tuple[DeviceNode, ...]) -> bool:
+    """Whether the modes of all closed files let everybody in: a control group closes them."""
+    return bool(closed) and all(by_mode_open(node) for node in closed)
+
+
+def _from_text(self: Rule, facts: Facts) -> Iterator[Draft]:
+    """Find it in a list of the device files, in what NVML answers, or in what somebody says."""
+    told, of_group = events(facts, "device-file-refused"), events(facts, "device-file-of-group")
+    said, cuda = events(facts, "said-works-for-root"), facts.driver.cuda_init.get()
+    refused = failed_with(facts.driver.nvml.get(), NVML_NO_PERMISSION) and not _by_group(closed_nodes(facts))
+    if shut := events(facts, "device-file-closed"):
+        yield self.finding((*seen(shut), "driver.nvml"), variant="root-only", remedies=(OPEN_FILES,))
+    elif of_group and any(failed_with(cuda, code) for code in (CUDA_NO_DEVICE, CUDA_UNKNOWN)):
+        yield self.finding(
+            (*seen(of_group), "driver.cuda_init"),
+            variant="group-only",
+            confidence=Confidence.LIKELY,
+            remedies=(JOIN_GROUP,),
+            owners=of_group[0].parameters.get("group", ""),
+        )
+    elif told or refused:
+        yield self.finding((*seen(told), "driver.nvml"), variant="text", remedies=(JOIN_GROUP,))
+    elif said and isinstance(facts.driver.device_nodes, Unknown):
+        yield self.finding(
+            (*seen(said), "driver.cuda_init"),
+            variant="said",
+            confidence=Confidence.LIKELY,
+            remedies=(MAKE_FILES, JOIN_GROUP),
+        )
