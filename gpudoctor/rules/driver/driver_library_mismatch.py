@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpudoctor.facts.model import Api, Facts, Known, LibcudaKind
+from gpudoctor.facts.model import Api, DriverFacts, Facts, Known, LibcudaKind
 from gpudoctor.findings import Applicability, Capability, Confidence, Remedy, Severity
 from gpudoctor.rules.driver._install import install_driver
 from gpudoctor.rules.driver._packages import mixed, shown
@@ -53,9 +53,7 @@ def driver_library_mismatch(self: Rule, facts: Facts) -> Iterator[Draft]:
     if events(facts, "driver-part-missing") and not answers(facts):
         yield _part(self, facts)
         return
-    module = driver.kernel_module_version.get()
-    own = driver.libcuda_kind.get() is LibcudaKind.DRIVER
-    library = driver.nvml_version.get() or (driver.libcuda_version.get() if own else None)
+    module, library = _versions(driver)
     refused = failed_with(driver.nvml.get(), NVML_LIBRARY_MISMATCH) or failed_with(
         driver.cuda_init.get(), CUDA_SYSTEM_DRIVER_MISMATCH
     )
@@ -79,6 +77,13 @@ def driver_library_mismatch(self: Rule, facts: Facts) -> Iterator[Draft]:
         module=module or "",
         library=library or "",
     )  # fmt: skip
+
+
+def _versions(driver: DriverFacts) -> tuple[str | None, str | None]:
+    """Return the version of the loaded module, and that of the driver's own libraries."""
+    own = driver.libcuda_kind.get() is LibcudaKind.DRIVER
+    library = driver.nvml_version.get() or (driver.libcuda_version.get() if own else None)
+    return driver.kernel_module_version.get(), library
 
 
 def _part(self: Rule, facts: Facts) -> Draft:
