@@ -81,14 +81,8 @@ def driver_not_loaded(self: Rule, facts: Facts) -> Iterator[Draft]:
     if answers(facts):
         yield from _talks(self, facts)
         return
-    host = _of_container_host(facts)
-    if host:
-        without_uvm = host[0].message == "container-host-uvm"
-        yield self.finding(
-            (*seen(host), "driver.nvml"),
-            variant="host-uvm" if without_uvm else "host",
-            remedies=(UVM_ON_HOST if without_uvm else LOAD_ON_HOST,),
-        )
+    if host := _of_container_host(facts):
+        yield _not_on_host(self, host)
         return
     require_own_driver(facts)
     told = tuple(_from_text(self, facts))
@@ -197,6 +191,16 @@ UVM_ON_HOST = Remedy(
               "sudo dmesg | grep -iE 'nvidia|nvrm|nouveau|secure'"),
     applicability=Applicability.UNSAFE,
 )  # fmt: skip
+
+
+def _not_on_host(self: Rule, host: tuple[LogEvent, ...]) -> Draft:
+    """Say which module the host of a container has not loaded. host: what the container tool printed of it."""
+    without_uvm = host[0].message == "container-host-uvm"
+    return self.finding(
+        (*seen(host), "driver.nvml"),
+        variant="host-uvm" if without_uvm else "host",
+        remedies=(UVM_ON_HOST if without_uvm else LOAD_ON_HOST,),
+    )
 
 
 def _of_container_host(facts: Facts) -> tuple[LogEvent, ...]:
