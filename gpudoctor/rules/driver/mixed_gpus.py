@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpudoctor.facts.model import Facts, Known
+from gpudoctor.facts.model import Facts, Known, LogEvent
 from gpudoctor.findings import Applicability, Confidence, Remedy, Severity
 from gpudoctor.rules.observed import working_gpu_devices
 from gpudoctor.rules.python._state import events, seen
@@ -40,15 +40,7 @@ def mixed_gpus(self: Rule, facts: Facts) -> Iterator[Draft]:
     left_out = events(facts, "ignoring-gpu-multiprocessors")
     names = sorted({gpu.name.get() or "" for gpu in facts.gpus} - {""})
     if left_out:
-        yield self.finding(
-            seen(left_out),
-            variant="left-out",
-            # A small card for the display beside one that computes is how many machines are built.
-            severity=Severity.NOTE if working_gpu_devices(facts) else Severity.WARNING,
-            remedies=(SAME_ORDER,),
-            count=left_out[0].parameters.get("count", "few"),
-            minimum=left_out[0].parameters.get("minimum", "more"),
-        )
+        yield _left_out(self, facts, left_out)
         return
     if not facts.gpus:
         facts.tensorflow.events.require()
@@ -76,3 +68,16 @@ def mixed_gpus(self: Rule, facts: Facts) -> Iterator[Draft]:
         remedies=(SAME_ORDER,) if told else (),
         names=", ".join(names),
     )  # fmt: skip
+
+
+def _left_out(self: Rule, facts: Facts, told: tuple[LogEvent, ...]) -> Draft:
+    """Say how small the GPU is that TensorFlow leaves out."""
+    return self.finding(
+        seen(told),
+        variant="left-out",
+        # A small card for the display beside one that computes is how many machines are built.
+        severity=Severity.NOTE if working_gpu_devices(facts) else Severity.WARNING,
+        remedies=(SAME_ORDER,),
+        count=told[0].parameters.get("count", "few"),
+        minimum=told[0].parameters.get("minimum", "more"),
+    )
