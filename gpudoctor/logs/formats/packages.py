@@ -25,6 +25,12 @@ _CONDA = (
     r"(?P<name>[A-Za-z0-9_][\w.-]{0,60})\s{1,60}(?P<version>\d[\w.+!-]{0,40})\s{1,40}(?P<build>[\w.]{"
     r"1,60})(?:\s{1,40}(?P<channel>[\w./:-]{1,80}))?\Z"
 )
+# A row below no heading, as grep leaves it: no other list has a third column like mkl_py39ha510bab_0.
+_CONDA_ALONE = (
+    r"(?P<name>[a-z][\w-]{0,60})\s{1,60}(?P<version>\d[\w.]{0,40})\s{1,40}"
+    r"(?P<build>(?:(?:mkl|eigen|cpu|gpu|cuda\d{0,4})_?)?(?:py\d{2,3})?(?:h[0-9a-f]{6,8})?_\d{1,3})"
+    r"(?:\s{1,40}[\w./:-]{1,80})?\Z"
+)
 _JSON = r"\"name\": \"(?P<name>[\w.-]{1,60})\", \"version\": \"(?P<version>\d[\w.+!-]{0,40})\""
 _DIST_NAME = r"\"dist_name\": \"(?P<name>[\w.-]{1,60}?)-(?P<version>\d[\w.+!]{0,40})-(?P<build>[\w.]{1,60})\",?\Z"
 _EXPORT = r"- (?P<name>[a-z0-9_][\w.-]{0,60})=(?P<version>\d[\w.+!]{0,40})=(?P<build>[\w.]{1,60})\Z"
@@ -103,6 +109,9 @@ class Reader:
             self._add(name, match["version"], at, seen, installer=None if match["channel"] == "pypi" else "conda")
             return
         words = row.split(maxsplit=2) or [""]
+        if "_" in words[-1] and (match := compiled(_CONDA_ALONE).match(row)) and compiled(_FAMILY).match(words[0]):
+            self._conda(match["name"], match["version"], match["build"], at, seen)
+            return
         match = None
         if row[:1].isalnum() and "==" in words[0]:
             match = compiled(_FREEZE).match(row)

@@ -331,11 +331,14 @@ ROWS = (
             "Your kernel headers for kernel ",
             "/var/lib/dkms/nvidia",
             'performing the step: "Building kernel modules"',
+            "/kernel] Error ",
+            "Failed to run '/usr/sbin/dkms build -m nvidia",
             "GPL-incompatible module nvidia",
             "since the kernel headers for this kernel ",
         ),
         r"/var/lib/dkms/nvidia[\w-]{0,20}/[\d.]{3,15}/build/"
         r"(?:[\w./-]{1,80}\.o\] Error \d|make\.log for more information)"
+        r"|/NVIDIA-Linux-[\w.-]{5,40}/kernel\] Error \d|Failed to run '/usr/sbin/dkms build -m nvidia"
         r"|performing the step: \"Building kernel modules|GPL-incompatible module nvidia"
         r"|was skipped since the kernel headers for this kernel"
         r"|Bad return status for module build on kernel: (?P<kernel>\S{1,60})|Unable to build the NVIDIA kernel module"
@@ -505,8 +508,11 @@ ROWS = (
     Message(
         "vgpu-unlicensed",
         _K.DEGRADED,
-        ("Unlicensed (", ": Unlicensed", "Failed to acquire license", "Failed to acquire/renew license"),
-        r"Unlicensed|Failed to acquire(?:/renew)? license",
+        (
+            *("Unlicensed (", ": Unlicensed", "Failed to acquire license", "Failed to acquire/renew license"),
+            "Valid GRID license not found",
+        ),
+        r"Unlicensed|Failed to acquire(?:/renew)? license|Valid GRID license not found",
         "A virtual GPU has no licence: the driver slows it down or refuses work.",
         "nvidia-smi -q, nvidia-gridd",
         example="        License Status                    : Unlicensed (Unrestricted)",

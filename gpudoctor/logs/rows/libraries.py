@@ -65,10 +65,14 @@ ROWS = (
     Message(
         "ptxas-too-old",
         _K.DEGRADED,
-        ("ptxas fatal", "ptxas too old", "Your CUDA software stack is old", "You are using ptxas "),
+        (
+            *("ptxas fatal", "ptxas too old", "Your CUDA software stack is old", "You are using ptxas "),
+            "XLA requires ptxas version ",
+        ),
         r"ptxas fatal\s{0,4}: Value '(?P<target>sm_\d{2,3}a?)' is not defined for option 'gpu-name'|ptxas too old"
         r"|ptxas fatal\s{0,4}: Unsupported \.version (?P<ptx>[\d.]{1,6}); current version is"
-        r"|Your CUDA software stack is old|You are using ptxas (?P<version>[\d.]{3,12}), which is older than",
+        r"|Your CUDA software stack is old|You are using ptxas (?P<version>[\d.]{3,12}), which is older than"
+        r"|XLA requires ptxas version [\d.]{1,8} or higher",
         "The ptxas that is found is older than this GPU, or than the PTX it is given.",
         "ptxas, asm_compiler.cc",
         example="ptxas fatal   : Value 'sm_89' is not defined for option 'gpu-name'",

@@ -20,7 +20,7 @@ ROWS = (
         "memory-at-start",
         _K.HARMLESS,
         ("Free memory: ", "freeMemory: ", "Total memory: ", "totalMemory: "),
-        r"(?:[Tt]otal ?[Mm]emory: (?P<total>[\d.]{1,8}[KMG]iB)(?:[^\r\n]{0,8}|\Z))?"
+        r"(?=[TtFf])(?:[Tt]otal ?[Mm]emory: (?P<total>[\d.]{1,8}[KMG]iB)[ ,]{0,3})?"
         r"(?:[Ff]ree ?[Mm]emory: (?P<free>[\d.]{1,8}[KMG]iB))?",
         "The memory of a GPU, and what of it was free before TensorFlow took any.",
         "gpu_device.cc",

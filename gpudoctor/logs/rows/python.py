@@ -127,6 +127,35 @@ ROWS = (
         example="InvalidArgumentError: No OpKernel was registered to support Op 'CudnnRNN' used by {{node rnn}}",
     ),
     Message(
+        "devices-wanted",
+        _K.USAGE,
+        ("we expect the following devices to be available: [",),
+        r"devices to be available: \[[\w/:', ]{0,200}'(?P<device>/gpu:\d{1,2})'\]",
+        "A program asks for more GPUs than TensorFlow lists.",
+        "Keras' multi_gpu_model",
+        "<2.4",
+        example="we expect the following devices to be available: ['/cpu:0', '/gpu:0', '/gpu:1']. However this machine "
+        "only has: ['/cpu:0', '/gpu:0'].",
+    ),
+    Message(
+        "pip-remains",
+        _K.DEGRADED,
+        ("gnoring invalid distribution -ensorflow", "gnoring invalid distribution ~ensorflow"),
+        r"invalid distribution (?P<name>[-~]ensorflow[\w-]{0,20}) \((?P<folder>[^)\r\n]{1,200})\)",
+        "pip renamed a TensorFlow to remove it, and did not come to an end: a part of it is still there.",
+        "pip",
+        example="WARNING: Ignoring invalid distribution -ensorflow-gpu (c:\\python39\\lib\\site-packages)",
+    ),
+    Message(
+        "process-access-violation",
+        _K.HARMLESS,
+        ("0xC0000005", "-1073741819"),
+        "",
+        "The process ended by a memory access that is not allowed.",
+        "Windows, PyCharm",
+        example="Process finished with exit code -1073741819 (0xC0000005)",
+    ),
+    Message(
         "cpu-layout",
         _K.USAGE,
         ("only supports the NHWC tensor format on the CPU", "only supports NHWC on device type CPU"),
@@ -255,6 +284,11 @@ ROWS = (
             "cannot import name np_utils",
             "cannot import name tf_utils",
             "module 'keras",
+            "object has no attribute 'metrics_tensors'",
+            "object has no attribute '_make_predict_function'",
+            "object has no attribute '_make_train_function'",
+            "object has no attribute '_get_distribution_strategy'",
+            "object has no attribute 'predict_proba'",
             "No module named 'keras.",
             "No module named 'tensorflow.keras.",
             "No module named 'tensorflow.python.keras",
@@ -262,6 +296,8 @@ ROWS = (
         r"cannot import name '(?P<name>\w{1,60})' from '(?P<module>(?:tensorflow\.(?:python\.)?)?keras[\w.]{0,80})"
         r"|cannot import name '?(?P<bare>(?:tf|np|conv|layer|generic)_utils|multi_gpu_model)\b"
         r"|module '(?P<owner>keras[\w.]{0,60})' has no attribute '(?P<attribute>\w{1,60})'"
+        r"|'(?:Model|Sequential|Functional)' object has no attribute '"
+        r"(?P<member>metrics_tensors|_make_(?:predict|train)_function|_get_distribution_strategy|predict_proba)'"
         r"|No module named '(?P<missing>(?:tensorflow\.)?(?:python\.)?keras\.[\w.]{1,80})'",
         "A name that this Keras does not have: it is of another version than the program, or than TensorFlow.",
         "Python",
@@ -340,7 +376,13 @@ ROWS = (
     Message(
         "import-said",
         _K.HARMLESS,
-        ("mporting tensorflow", "mport of tensorflow", 'import tensorflow as tf"', "import tensorflow`"),
+        (
+            "mporting tensorflow",
+            "mport of tensorflow",
+            'import tensorflow as tf"',
+            "import tensorflow`",
+            "after import tensorflow",
+        ),
         "",
         "Somebody tells of what happens when TensorFlow is imported.",
         "a person",
@@ -387,7 +429,10 @@ ROWS = (
     Message(
         "horovod-stalled",
         _K.OPERATION_FAILED,
-        ("Stalled ranks:", "Missing ranks:", "Stalled ops:", "HorovodInternalError"),
+        (
+            *("Stalled ranks:", "Missing ranks:", "Stalled ops:", "HorovodInternalError"),
+            "waiting for remainder of ranks for more than ",
+        ),
         "",
         "Some workers of a Horovod training do not take part any more.",
         "Horovod",

@@ -76,7 +76,9 @@ def gpu_exclusive_or_mig(self: Rule, facts: Facts) -> Iterator[Draft]:
         if mode == PROHIBITED:
             yielded = True
             yield self.finding(paths, variant="prohibited", remedies=(DEFAULT_MODE,))
-        elif mode in EXCLUSIVE and (told or (others and not seen_gpu_devices(facts))):
+        elif mode in EXCLUSIVE and (
+            told or events(facts, "device-not-opened") or (others and not seen_gpu_devices(facts))
+        ):
             yielded = True
             yield self.finding(paths, confidence=Confidence.LIKELY, remedies=(DEFAULT_MODE,), mode=mode or "")
         elif mig and (failed or gpu.mig_instances.get() == ()) and not seen_gpu_devices(facts):

@@ -5,12 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpudoctor.facts.model import Facts, Known, Library
-from gpudoctor.findings import Capability, Confidence, Severity
+from gpudoctor.findings import Applicability, Capability, Confidence, Remedy, Severity
 from gpudoctor.rules.libraries._remedies import bring_cudnn, lead_loader
 from gpudoctor.rules.libraries._stack import cudnn_major, folder_of, lack, listed, shown
 from gpudoctor.rules.libraries._unsaid import nothing_else_explains
 from gpudoctor.rules.python._state import events, seen
 from gpudoctor.rules.registry import Draft, Rule, rule
+
+ZLIB = Remedy(
+    summary="Put zlibwapi.dll (the 64-bit library zlib for Windows) into a folder of PATH, for example beside cuDNN's "
+    "files in the bin folder of the CUDA toolkit; then start Python anew.",
+    commands=("where zlibwapi.dll",),
+    applicability=Applicability.MANUAL,
+)
 
 
 @rule(
@@ -24,6 +31,7 @@ from gpudoctor.rules.registry import Draft, Rule, rule
         "log": "TensorFlow could not load {names}",
         "log-elsewhere": "TensorFlow could not load {names}, and {folders} holds it: the loader does not look there",
         "list": "the loader's list holds the CUDA libraries that TensorFlow {version} opens, but not {names}",
+        "zlib": "cuDNN is there, and zlibwapi.dll, which cuDNN 8 needs on Windows, is not found",
         "part": "cuDNN is there, and a part of it cannot be loaded: {names}",
     },
 )
@@ -35,6 +43,9 @@ def cudnn_missing(self: Rule, facts: Facts) -> Iterator[Draft]:
     How to fix: install the cuDNN of the major version that TensorFlow was built with, for the same major CUDA version.
     """
     if facts.tensorflow.cuda_build.get() is False:
+        return
+    if zlib := events(facts, "zlib-missing"):
+        yield self.finding(seen(zlib), variant="zlib", remedies=(ZLIB,))
         return
     parts = events(facts, "cudnn-part-missing")
     parts = tuple(event for event in parts if not event.parameters.get("missing", "").startswith("libcuda.so"))

@@ -10,6 +10,7 @@ from gpudoctor.findings import Capability, Confidence, Severity
 from gpudoctor.rules.gpu._code import RUNS, another_runs, capability_of, gpu_code, is_hidden, shown_name
 from gpudoctor.rules.libraries._remedies import bring_cudnn
 from gpudoctor.rules.libraries._stack import cuda_major, cudnn_major, shown, winner
+from gpudoctor.rules.observed import working_gpu_devices
 from gpudoctor.rules.python._state import events, seen
 from gpudoctor.rules.registry import Draft, Rule, Scope, rule
 
@@ -66,6 +67,7 @@ def _from_log(self: Rule, facts: Facts, gpu: Gpu) -> Iterator[Draft]:
         return
     told = tuple(e for e in events(facts, "cudnn-status") if ARCHITECTURE in e.parameters.get("status", ""))
     if not told:
+        yield from _from_packages(self, facts, gpu)
         return
     number = next((e.parameters.get("version", "") for e in events(facts, "loaded-cudnn")), "")
     have = f" {int(number) // 10000}.{int(number) // 100 % 100}" if number.isdecimal() and len(number) > 4 else ""  # noqa: PLR2004
@@ -76,4 +78,29 @@ def _from_log(self: Rule, facts: Facts, gpu: Gpu) -> Iterator[Draft]:
         remedies=bring_cudnn(facts),
         have=have,
         gpu=gpu.name.get() or "the GPU",
+    )
+
+
+CUDNN_WHEEL = "nvidia-cudnn-cu"
+
+
+def _from_packages(self: Rule, facts: Facts, gpu: Gpu) -> Iterator[Draft]:
+    """Find a cuDNN that a list of packages names, for a GPU that TensorFlow has code for; both stand in a text."""
+    wheels = [item for item in facts.python.packages.get() or () if item.name.startswith(CUDNN_WHEEL)]
+    named = gpu.name.get() is not None or gpu.compute_capability.get() is not None
+    if len(wheels) != 1 or not named or working_gpu_devices(facts) or another_runs(facts, gpu):
+        return
+    cc, evidence = capability_of(gpu)
+    have, cuda = ".".join(wheels[0].version.split(".")[:3]), wheels[0].name.removeprefix(CUDNN_WHEEL)
+    lowest, _ = compat.cudnn_lowest_capability(have, int(cuda) if cuda.isdecimal() else 0)
+    if compat.capability(cc) >= compat.capability(lowest) or gpu_code(facts, gpu).code not in RUNS:
+        return
+    yield self.finding(
+        (*evidence, "python.packages", "tensorflow.version"),
+        severity=Severity.WARNING,
+        confidence=Confidence.LIKELY,
+        remedies=bring_cudnn(facts),
+        have=have,
+        gpu=shown_name(gpu, cc),
+        lowest=lowest,
     )

@@ -33,6 +33,12 @@ APART = Remedy(
     commands=("python -m venv tf-env",),
     applicability=Applicability.SAFE,
 )
+CLEAR = Remedy(
+    summary="Delete the folders in site-packages whose names begin with ~ or - and end in ensorflow or with it and a "
+    "suffix, then install TensorFlow anew. On Windows end every Python first: it keeps files open.",
+    commands=("python -m pip install --force-reinstall tensorflow",),
+    applicability=Applicability.MANUAL,
+)
 SAME_BUILD = Remedy(
     summary="Install the release of that package that was made for this TensorFlow (for tensorflow-addons, "
     "tensorflow-text and tensorflow-io their tables tell), or build it against this TensorFlow. Published packages do "
@@ -74,6 +80,28 @@ def from_log(self: Rule, facts: Facts) -> Iterator[Draft]:
         )
     yield from _impossible(self, facts)
     yield from _unfulfilled(self, facts)
+    yield from _remains(self, facts)
+
+
+# What pip prints beside it; whatever else a text tells weighs more than what a removal left.
+BESIDE_REMAINS = ("pip-remains", "pip-conflict", "import-said")
+
+
+def _remains(self: Rule, facts: Facts) -> Iterator[Draft]:
+    """Find a TensorFlow that pip did not remove to the end, where nothing else is told."""
+    remains = events(facts, "pip-remains")
+    others = [item for item in facts.tensorflow.events.get() or () if item.message not in BESIDE_REMAINS]
+    if not remains or others or imported(facts):
+        return
+    told = remains[0].parameters
+    yield self.finding(
+        seen(remains),
+        variant="remains",
+        severity=Severity.WARNING,
+        confidence=Confidence.LIKELY,
+        remedies=(CLEAR,),
+        path=f"{told.get('name', '')} in {told.get('folder', 'site-packages')}",
+    )
 
 
 def _unfulfilled(self: Rule, facts: Facts) -> Iterator[Draft]:

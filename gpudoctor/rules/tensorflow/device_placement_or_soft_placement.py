@@ -40,7 +40,7 @@ def device_placement_or_soft_placement(self: Rule, facts: Facts) -> Iterator[Dra
     GPU, the reason why TensorFlow does not list it is the cause.
     """
     facts.tensorflow.events.require()
-    found = events(facts, "placement-failed", "device-unknown", "cpu-layout")
+    found = events(facts, "placement-failed", "device-unknown", "devices-wanted", "cpu-layout")
     without = events(facts, "no-kernel-registered")
     found += tuple(event for event in without if not event.parameters.get("op", "").startswith("Nccl"))
     if found:

@@ -76,14 +76,16 @@ def tensorflow_import_fails(self: Rule, facts: Facts) -> Iterator[Draft]:
         if not events(facts, *_SAID_ELSEWHERE):
             yield self.finding(seen(logged), variant="log", remedies=_clean(facts))
         return
-    crashed = events(facts, "import-crash-said")
+    crashed, violation = events(facts, "import-crash-said"), events(facts, "process-access-violation")
+    if violation and events(facts, "import-said"):
+        crashed += violation
     if run is None and crashed and not imported(facts) and not events(facts, *_SAID_ELSEWHERE):
         yield self.finding(
             seen(crashed),
             variant="signal",
             confidence=Confidence.LIKELY,
             remedies=_clean(facts),
-            detail="is said to end with a segmentation fault",
+            detail=f"is said to end with {'an access violation' if violation else 'a segmentation fault'}",
         )
         return
     if run is None and (old := _written_for_1(facts)):
