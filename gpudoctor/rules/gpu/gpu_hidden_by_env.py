@@ -53,44 +53,53 @@ def gpu_hidden_by_env(self: Rule, facts: Facts) -> Iterator[Draft]:
     if unknown and not seen_gpu_devices(facts):
         yield self.finding(seen(unknown), variant="gres", remedies=(ASK_SLURM,))
         return
-    if _slurm_gave_none(facts, value):
-        yield self.finding(
-            ("python.environment[SLURM_JOB_ID]", "host.pci_gpus", "driver.cuda_device_count"),
-            variant="slurm",
-            confidence=Confidence.LIKELY,
-            remedies=(ASK_SLURM,),
-        )
-        return
-    if value is None and _offers_none(facts):
-        yield self.finding(
-            ("driver.cuda_init", *seen(events(facts, "versions-agree"))),
-            variant="perhaps",
-            confidence=Confidence.POSSIBLE,
-            remedies=(UNSET_ON_WINDOWS if facts.host.os.get() == "windows" else UNSET,),
-        )
+    if draft := _hidden_by_another(self, facts, value):
+        yield draft
         return
     facts.python.environment.require()
     if value is None:
         return
     if _not_asked(facts) and (_hides_all(value) or _names_none(facts, value)):
         yield from _from_text(self, facts, value)
-        return
+    elif _leaves_none(facts, value):
+        yield self.finding(
+            (f"python.environment[{VARIABLE}]", "driver.cuda_device_count", "driver.cuda_device_count_unmasked",
+             "driver.nvml_device_count"),
+            variant=None if value.strip() else "unset",
+            remedies=(UNSET,),
+            value=value,
+        )  # fmt: skip
+
+
+def _hidden_by_another(self: Rule, facts: Facts, value: str | None) -> Draft | None:
+    """Find a job of Slurm without a GPU, or a variable that no text shows but only its effect."""
+    if _slurm_gave_none(facts, value):
+        return self.finding(
+            ("python.environment[SLURM_JOB_ID]", "host.pci_gpus", "driver.cuda_device_count"),
+            variant="slurm",
+            confidence=Confidence.LIKELY,
+            remedies=(ASK_SLURM,),
+        )
+    if value is None and _offers_none(facts):
+        return self.finding(
+            ("driver.cuda_init", *seen(events(facts, "versions-agree"))),
+            variant="perhaps",
+            confidence=Confidence.POSSIBLE,
+            remedies=(UNSET_ON_WINDOWS if facts.host.os.get() == "windows" else UNSET,),
+        )
+    return None
+
+
+def _leaves_none(facts: Facts, value: str) -> bool:
+    """Whether CUDA counts no GPU with the variable, and there is one without it."""
     visible = facts.driver.cuda_device_count.require()
     unmasked = facts.driver.cuda_device_count_unmasked.get()
     there = unmasked or facts.driver.nvml_device_count.get() or len(facts.gpus)
     if unmasked is None and any(gpu.mig.get() for gpu in facts.gpus):
-        return  # the numbers do not count instances: see gpu-exclusive-or-mig
+        return False  # the numbers do not count instances: see gpu-exclusive-or-mig
     if visible > 0 or there == 0 or unmasked == 0:  # without the variable CUDA sees none either
-        return
-    if unmasked is None and _names_one_of(value, there):
-        return
-    yield self.finding(
-        (f"python.environment[{VARIABLE}]", "driver.cuda_device_count", "driver.cuda_device_count_unmasked",
-         "driver.nvml_device_count"),
-        variant=None if value.strip() else "unset",
-        remedies=(UNSET,),
-        value=value,
-    )  # fmt: skip
+        return False
+    return unmasked is not None or not _names_one_of(value, there)
 
 
 NO_DEVICE = 100
