@@ -50,7 +50,9 @@ def cuda_libs_missing(self: Rule, facts: Facts) -> Iterator[Draft]:
         return
     silent = not isinstance(facts.libraries.found, Known) and nothing_else_explains(facts)
     found = lack(facts, silent=silent)
-    if silent and found is not None and not found.needs:
+    if found is None:
+        return
+    if silent and not found.needs:
         yield self.finding(
             ("tensorflow.devices", "tensorflow.version", "tensorflow.built_with_cuda", "driver.version"),
             variant="unsaid",
@@ -59,11 +61,15 @@ def cuda_libs_missing(self: Rule, facts: Facts) -> Iterator[Draft]:
             version=facts.tensorflow.version.get() or "",
         )
         return
-    if found is None or found.other_cuda is not None or (found.needs and not found.cuda):
-        return
+    if found.other_cuda is None and (found.cuda or not found.needs):
+        yield _not_found(self, facts, found)
+
+
+def _not_found(self: Rule, facts: Facts, found: Lack) -> Draft:
+    """Say which libraries are not found, or only where the loader does not look."""
     variant = _variant(found)
     folders = tuple(dict.fromkeys(folder_of(item) for item in found.elsewhere))
-    yield self.finding(
+    return self.finding(
         (*shown(facts, *found.elsewhere), "tensorflow.version", "tensorflow.built_with_cuda", *seen(found.named_by)),
         variant=variant,
         confidence=Confidence.LIKELY if found.by_text or variant in ("unnamed", "cudart") else Confidence.CERTAIN,
