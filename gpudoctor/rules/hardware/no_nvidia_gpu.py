@@ -58,27 +58,10 @@ def no_nvidia_gpu(self: Rule, facts: Facts) -> Iterator[Draft]:
     """
     if facts.host.os.get() == "macos":
         return
-    if isinstance(facts.host.pci_gpus, Unknown) and (told := _told_by_colab(facts)):
-        # A TensorFlow that was installed there may miss its CUDA libraries instead.
-        own = isinstance(facts.python.packages, Known)
-        kaggle = any(event.parameters.get("place") == "Kaggle" for event in told)
-        yield self.finding(
-            seen(told),
-            variant="kaggle" if kaggle else "colab",
-            confidence=Confidence.POSSIBLE if own else Confidence.LIKELY,
-            remedies=(KAGGLE if kaggle else COLAB,),
-        )
+    if isinstance(facts.host.pci_gpus, Unknown) and (draft := _from_text(self, facts)):
+        yield draft
         return
-    if isinstance(facts.host.pci_gpus, Unknown) and (said := _without_driver(facts, "said-no-gpu-here")):
-        yield self.finding(seen(said), variant="said", confidence=Confidence.LIKELY, remedies=(USE_THE_CPU,))
-        return
-    devices = facts.host.pci_gpus.require()
-    reported = (facts.driver.nvml_device_count.get() or 0) + (facts.driver.cuda_device_count_unmasked.get() or 0)
-    reported += facts.driver.cuda_device_count.get() or 0
-    listed = any(device.kind == "GPU" for device in facts.tensorflow.devices.get() or ())
-    # Under WSL2 and on Jetson boards the GPU is on no PCI bus that Linux lists.
-    elsewhere = isinstance(facts.host.wsl, Known) or isinstance(facts.host.tegra, Known)
-    if devices or reported or listed or facts.gpus or elsewhere:
+    if _one_is_there(facts):
         return
     answers = (facts.driver.nvml.get(), facts.driver.cuda_init.get())
     if any(answer is not None and answer.outcome is Api.NO_ANSWER for answer in answers):
@@ -90,6 +73,34 @@ def no_nvidia_gpu(self: Rule, facts: Facts) -> Iterator[Draft]:
         confidence=Confidence.LIKELY if loaded else Confidence.CERTAIN,
         remedies=(_here(facts),),
     )
+
+
+def _from_text(self: Rule, facts: Facts) -> Draft | None:
+    """Find it in what a notebook's own check printed, or in what somebody says."""
+    if told := _told_by_colab(facts):
+        # A TensorFlow that was installed there may miss its CUDA libraries instead.
+        own = isinstance(facts.python.packages, Known)
+        kaggle = any(event.parameters.get("place") == "Kaggle" for event in told)
+        return self.finding(
+            seen(told),
+            variant="kaggle" if kaggle else "colab",
+            confidence=Confidence.POSSIBLE if own else Confidence.LIKELY,
+            remedies=(KAGGLE if kaggle else COLAB,),
+        )
+    if said := _without_driver(facts, "said-no-gpu-here"):
+        return self.finding(seen(said), variant="said", confidence=Confidence.LIKELY, remedies=(USE_THE_CPU,))
+    return None
+
+
+def _one_is_there(facts: Facts) -> bool:
+    """Whether the bus, the driver or TensorFlow shows a GPU, or it may be where the bus does not tell."""
+    devices = facts.host.pci_gpus.require()
+    reported = (facts.driver.nvml_device_count.get() or 0) + (facts.driver.cuda_device_count_unmasked.get() or 0)
+    reported += facts.driver.cuda_device_count.get() or 0
+    listed = any(device.kind == "GPU" for device in facts.tensorflow.devices.get() or ())
+    # Under WSL2 and on Jetson boards the GPU is on no PCI bus that Linux lists.
+    elsewhere = isinstance(facts.host.wsl, Known) or isinstance(facts.host.tegra, Known)
+    return bool(devices or reported or listed or facts.gpus or elsewhere)
 
 
 def _told_by_colab(facts: Facts) -> tuple[LogEvent, ...]:
