@@ -67,35 +67,47 @@ def cpu_lacks_avx(self: Rule, facts: Facts) -> Iterator[Draft]:
             (*seen(named), "host.cpu_model"), variant="named", remedies=(ELSEWHERE,), cpu=cpu, instructions=instructions
         )
         return
-    run, flags = failed_import(facts), facts.host.cpu_flags.get()
-    killed = run is not None and run.outcome is RunOutcome.SIGNAL and ILLEGAL_INSTRUCTION in run.detail
-    logged = (
-        () if run is not None and not killed else events(facts, "illegal-instruction", "process-illegal-instruction")
-    )
-    evidence: tuple[str | Evidence, ...] = (*seen(logged), "host.cpu_model", "host.cpu_flags", "tensorflow.run")
-    if (killed or logged) and facts.host.os.get() == "macos":
-        yield self.finding(evidence, variant="rosetta", confidence=Confidence.LIKELY, remedies=(NATIVE_PYTHON,))
-        return
-    if killed or logged:
-        yield self.finding(
-            evidence,
-            variant=_variant(flags),
-            confidence=Confidence.CERTAIN if flags is not None and AVX not in flags else Confidence.LIKELY,
-            remedies=(ELSEWHERE,),
-            cpu=cpu,
-        )
+    if crash := _crash(facts):
+        yield _illegal_instruction(self, facts, crash)
         return
     if AVX in facts.host.cpu_flags.require() or facts.host.machine.require() not in X86:
         return
-    if run is not None:
+    if failed_import(facts) is not None:
         raise FactUnavailable("TensorFlow's import failed in another way")
     absent = isinstance(facts.tensorflow.version, Absent)
     yield self.finding(
-        evidence,
+        _PROCESSOR,
         severity=Severity.WARNING if absent else Severity.ERROR,
         confidence=Confidence.LIKELY,
         remedies=(ELSEWHERE,),
         cpu=cpu,
+    )
+
+
+_PROCESSOR = ("host.cpu_model", "host.cpu_flags", "tensorflow.run")
+
+
+def _crash(facts: Facts) -> tuple[str | Evidence, ...]:
+    """Return what shows that an illegal instruction ended the import; nothing where none did."""
+    run = failed_import(facts)
+    killed = run is not None and run.outcome is RunOutcome.SIGNAL and ILLEGAL_INSTRUCTION in run.detail
+    if run is not None and not killed:
+        return ()
+    logged = events(facts, "illegal-instruction", "process-illegal-instruction")
+    return (*seen(logged), *_PROCESSOR) if killed or logged else ()
+
+
+def _illegal_instruction(self: Rule, facts: Facts, evidence: tuple[str | Evidence, ...]) -> Draft:
+    """Say of an import that ended with an illegal instruction what the processor lacks."""
+    if facts.host.os.get() == "macos":
+        return self.finding(evidence, variant="rosetta", confidence=Confidence.LIKELY, remedies=(NATIVE_PYTHON,))
+    flags = facts.host.cpu_flags.get()
+    return self.finding(
+        evidence,
+        variant=_variant(flags),
+        confidence=Confidence.CERTAIN if flags is not None and AVX not in flags else Confidence.LIKELY,
+        remedies=(ELSEWHERE,),
+        cpu=facts.host.cpu_model.get() or "of unknown model",
     )
 
 
