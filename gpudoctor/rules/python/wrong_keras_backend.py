@@ -47,27 +47,8 @@ def wrong_keras_backend(self: Rule, facts: Facts) -> Iterator[Draft]:
     if logged and not isinstance(facts.python.environment, Known):
         yield _from_log(self, logged)
         return
-    read = facts.python.keras_json_backend
-    missing = {event.parameters.get("module", "").partition(".")[0] for event in events(facts, "no-module")}
-    if not isinstance(facts.python.packages, Known) and isinstance(read, Known) and read.value in missing:
-        yield self.finding(
-            ("python.keras_json_backend", *seen(events(facts, "no-module"))),
-            variant="log",
-            confidence=Confidence.LIKELY,
-            remedies=(USE_TENSORFLOW,),
-            backend=read.value,
-        )
-        return
-    named = (facts.python.environment.get() or {}).get(VARIABLE)
-    if not isinstance(facts.python.packages, Known) and named and named != TENSORFLOW:
-        yield self.finding(
-            (f"python.environment[{VARIABLE}]",),
-            variant="log-other",
-            severity=Severity.WARNING,
-            confidence=Confidence.LIKELY,
-            remedies=(USE_TENSORFLOW,),
-            backend=named,
-        )
+    if draft := _set_in_text(self, facts):
+        yield draft
         return
     facts.python.packages.require()
     keras = package(facts, "keras") or package(facts, "keras-nightly")
@@ -90,6 +71,33 @@ def wrong_keras_backend(self: Rule, facts: Facts) -> Iterator[Draft]:
         backend=backend,
         keras=keras.version,
         package=lacking,
+    )
+
+
+def _set_in_text(self: Rule, facts: Facts) -> Draft | None:
+    """Find a back-end that a text shows to be set, where it does not tell which packages there are."""
+    if isinstance(facts.python.packages, Known):
+        return None
+    read = facts.python.keras_json_backend
+    missing = {event.parameters.get("module", "").partition(".")[0] for event in events(facts, "no-module")}
+    if isinstance(read, Known) and read.value in missing:
+        return self.finding(
+            ("python.keras_json_backend", *seen(events(facts, "no-module"))),
+            variant="log",
+            confidence=Confidence.LIKELY,
+            remedies=(USE_TENSORFLOW,),
+            backend=read.value,
+        )
+    named = (facts.python.environment.get() or {}).get(VARIABLE)
+    if not named or named == TENSORFLOW:
+        return None
+    return self.finding(
+        (f"python.environment[{VARIABLE}]",),
+        variant="log-other",
+        severity=Severity.WARNING,
+        confidence=Confidence.LIKELY,
+        remedies=(USE_TENSORFLOW,),
+        backend=named,
     )
 
 
