@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from gpudoctor import compat
 from gpudoctor.compat.bundle import load
 from gpudoctor.compat.rows import Horovod, Trust
-from gpudoctor.facts.model import Facts, Known
+from gpudoctor.facts.model import Facts, Known, Package
 from gpudoctor.findings import Applicability, Confidence, Remedy, Severity
 from gpudoctor.rules.python._pip import interpreter
 from gpudoctor.rules.python._state import at_least, events, package, seen, told
@@ -51,8 +51,9 @@ def horovod_build_missing(self: Rule, facts: Facts) -> Iterator[Draft]:
     if found is None:
         return
     extensions = facts.python.horovod_extensions.require()
-    wanted = isinstance(facts.tensorflow.version, Known)
-    if wanted and TENSORFLOW not in extensions:
+    if not isinstance(facts.tensorflow.version, Known):
+        return
+    if TENSORFLOW not in extensions:
         yield self.finding(
             ("python.horovod_extensions", *told(found), "tensorflow.version"),
             variant=None if extensions else "nothing",
@@ -61,7 +62,13 @@ def horovod_build_missing(self: Rule, facts: Facts) -> Iterator[Draft]:
             remedies=_rebuild(facts),
             horovod=found.version,
         )
-    elif wanted and _without_nccl(facts):
+    else:
+        yield from _built_and_limited(self, facts, found)
+
+
+def _built_and_limited(self: Rule, facts: Facts, found: Package) -> Iterator[Draft]:
+    """Find a part for TensorFlow that has no NCCL, or does not work with the Keras that came since."""
+    if _without_nccl(facts):
         count = sum(1 for gpu in facts.gpus if gpu.visible.get() is not False)
         yield self.finding(
             ("python.horovod_operations", *told(found)),
@@ -73,7 +80,7 @@ def horovod_build_missing(self: Rule, facts: Facts) -> Iterator[Draft]:
             ways=" and ".join(facts.python.horovod_operations.get() or ()),
             count=count,
         )
-    elif wanted and (broken := _first_broken(found.version)) and at_least(facts.tensorflow.version.require(), broken):
+    elif (broken := _first_broken(found.version)) and at_least(facts.tensorflow.version.require(), broken):
         yield self.finding(
             (*told(found), "tensorflow.version"),
             variant="keras",
@@ -91,13 +98,8 @@ def _from_log(self: Rule, facts: Facts) -> Iterator[Draft]:
         event for event in events(facts, "no-module") if event.parameters.get("module", "").startswith("horovod.")
     )
     if missing:
-        told_by = missing[0].parameters
-        extension = (
-            told_by.get("extension")
-            or told_by.get("checked")
-            or told_by.get("module")
-            or "none of its controllers was built"
-        )
+        named = (missing[0].parameters.get(key) for key in ("extension", "checked", "module"))
+        extension = next(filter(None, named), "none of its controllers was built")
         yield self.finding(seen(missing), variant="log", remedies=_rebuild(facts), extension=extension)
         return
     versions, without = events(facts, "horovod-versions"), events(facts, "horovod-without-nccl")
