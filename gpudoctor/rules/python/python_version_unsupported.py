@@ -136,6 +136,11 @@ def _from_log(self: Rule, facts: Facts) -> Iterator[Draft]:
             module=gone[0].parameters.get("module", "async"),
         )
         return
+    yield from _nothing_found(self, facts)
+
+
+def _nothing_found(self: Rule, facts: Facts) -> Iterator[Draft]:
+    """Find a release that pip looked for and did not find."""
     found = events(facts, "pip-no-distribution") or events(facts, "pip-no-match")
     found = found or (() if facts.tensorflow.distribution.get() else events(facts, "pip-link-skipped"))
     if not found or imported(facts):
