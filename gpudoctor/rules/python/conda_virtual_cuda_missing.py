@@ -42,8 +42,12 @@ def conda_virtual_cuda_missing(self: Rule, facts: Facts) -> Iterator[Draft]:
         return
     facts.python.conda_packages.require()
     build = cpu_build(facts)
-    if build is None or facts.tensorflow.cuda_build.get():
-        return
+    if build is not None and not facts.tensorflow.cuda_build.get():
+        yield from _chosen(self, facts, build)
+
+
+def _chosen(self: Rule, facts: Facts, build: str) -> Iterator[Draft]:
+    """Find why conda chose this CPU build."""
     if (facts.python.environment.get() or {}).get(VARIABLE) == "":
         yield self.finding(
             (f"python.environment[{VARIABLE}]", "python.conda_packages"),
