@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gpudoctor.facts.model import Api, Facts, Known, Unknown
 from gpudoctor.findings import Expect, Finding, Report, Role, Severity, SourceKind, Verdict
-from gpudoctor.rules.observed import computed_on, seen_gpu_devices, working_gpu_devices
+from gpudoctor.rules.observed import computed_on, failed_operations, seen_gpu_devices, working_gpu_devices
 
 # How the rows begin that tell what a person says, see gpudoctor.logs.rows.said; among them, what is no complaint.
 SAID = "said-"
@@ -68,7 +68,13 @@ def unexplained(facts: Facts) -> str:
     for name, answer in (("CUDA", driver.cuda_init.get()), ("NVML", driver.nvml.get())):
         if answer is not None and answer.outcome is not Api.OK and not seen_gpu_devices(facts):
             return f"{name}: {answer.name or answer.detail or answer.code or 'an error'}"
-    return _complaint(facts)
+    return _failure(facts) or _complaint(facts)
+
+
+def _failure(facts: Facts) -> str:
+    """Return the first operation that failed in a text that shows no GPU at work; empty where none did."""
+    failed = () if seen_gpu_devices(facts) else failed_operations(facts)
+    return f"{failed[0].message}, line {failed[0].line}" if failed else ""
 
 
 def _complaint(facts: Facts) -> str:

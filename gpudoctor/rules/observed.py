@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpudoctor.facts.model import Computation, Device, Facts, Known
+from gpudoctor.facts.model import Computation, Device, Facts, Known, LogEvent
 
 
 def computed_on(facts: Facts) -> dict[str, bool]:
@@ -51,3 +51,18 @@ def working_gpus(facts: Facts) -> frozenset[int]:
 def failed_computations(facts: Facts) -> tuple[Computation, ...]:
     """Return the computations that raised or gave wrong numbers."""
     return tuple(item for item in facts.tensorflow.computations.get() or () if item.correct is not True)
+
+
+def failed_operations(facts: Facts) -> tuple[LogEvent, ...]:
+    """Return what a log tells of operations that failed; what people say of their program is not among it.
+
+    What makes a GPU unusable is left out: it has become a fact, which a later line may have mended.
+    """
+    told = facts.tensorflow.events.get()
+    if not told:
+        return ()
+    from gpudoctor.logs.message import EventKind
+    from gpudoctor.logs.messages import MESSAGES
+
+    rows = {row.id for row in MESSAGES if row.kind is EventKind.OPERATION_FAILED and row.printed_by != "a person"}
+    return tuple(event for event in told if event.message in rows)

@@ -117,3 +117,9 @@ def test_a_driver_that_is_written_down_fills_in_what_no_tool_tells(text: str, ve
     report = report_of(text)
     assert report.facts.driver.version.get() == version
     assert report.verdict is Verdict.UNKNOWN or "NVIDIA-SMI" in text
+
+
+def test_an_error_that_no_rule_explains_is_no_health() -> None:
+    report = report_of("cuda_driver.cc:1278] could not retrieve CUDA device count: CUDA_ERROR_NOT_INITIALIZED: error\n")
+    assert report.verdict is Verdict.UNKNOWN
+    assert report.summary == "the text shows an error whose cause it does not tell (cuda-error, line 1)"

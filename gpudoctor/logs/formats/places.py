@@ -65,6 +65,8 @@ class Reader:
             ):
                 seen.note("host.container", _engine_said(low), at)
         self._engine(text, at, seen)
+        if "/.singularity.d/" in text:  # there only when it runs
+            seen.hint(ENGINE_SAID, f"apptainer\n{at}")
         if (
             ("nvidia/" in text or "tensorflow/tensorflow:" in text)
             and IMAGE_SAID not in seen.hints

@@ -12,6 +12,8 @@ from gpudoctor.rules.registry import Draft, Rule, rule
 HANDLES = ("cublas-handle", "cudnn-handle")
 STATUS = ("cublas-status", "cudnn-status")
 NO_HANDLE = ("NOT_INITIALIZED", "ALLOC_FAILED")
+# What cuDNN says where it could not take what it needs, among other troubles.
+INTERNAL = "INTERNAL_ERROR"
 # What explains a failed start better than a lack of memory does.
 OTHER_CAUSES = (
     "cudnn-runtime-too-old",
@@ -74,7 +76,12 @@ def cublas_or_cudnn_init_oom(self: Rule, facts: Facts) -> Iterator[Draft]:
 def _alone(facts: Facts) -> tuple[LogEvent, ...]:
     """Return what says that cuBLAS or cuDNN did not start, where no other line gives a reason."""
     reasons = [*OTHER_REASONS, *MEMORY]
-    return () if events(facts, *reasons) else events(facts, *NOT_STARTED)
+    told = events(facts, "cudnn-status")
+    if told and all(event.parameters.get("status", "").endswith(INTERNAL) for event in told):
+        reasons.remove("cudnn-status")
+    else:
+        told = ()
+    return () if events(facts, *reasons) else events(facts, *NOT_STARTED) or told
 
 
 def _no_handle(event: LogEvent) -> bool:
