@@ -85,22 +85,12 @@ def _in_text(self: Rule, facts: Facts) -> Iterator[Draft]:
     training = facts.training
     if isinstance(training.limit, Known):
         return
-    runs = training.runs.get() or ()
-    gpu = next((run.step_seconds for run in reversed(runs) if run.device == "gpu" and run.gpus in (None, 1)), None)
-    cpu = next((run.step_seconds for run in reversed(runs) if run.device == "cpu"), None)
     parameters = training.parameters.get()
     launching = [event for event in events(facts, "profile-launch-bound")
                  if float(event.parameters.get("share", "0")) >= LAUNCH_PERCENT]  # fmt: skip
     small = parameters is not None and parameters < SMALL_PARAMETERS
-    if gpu is not None and cpu is not None and gpu >= WORTH * cpu and (small or gpu < SHORT_STEP_SECONDS):
-        yield self.finding(
-            ("training.runs", "training.parameters"),
-            variant="compared",
-            confidence=Confidence.LIKELY,
-            remedies=(USE_CPU,),
-            gpu=round(gpu, 4),
-            cpu=round(cpu, 4),
-        )
+    if draft := _compared(self, facts, small=small):
+        yield draft
     elif recurrent := _recurrent(facts):
         yield self.finding(
             (*seen(recurrent[:1]), "training.gpu_utilization_percent", "training.batch_size"),
@@ -126,6 +116,23 @@ def _in_text(self: Rule, facts: Facts) -> Iterator[Draft]:
         )
     else:
         yield from _said(self, facts)
+
+
+def _compared(self: Rule, facts: Facts, *, small: bool) -> Draft | None:
+    """Find a step that takes no less time on one GPU than on the CPU. small: whether the model is known to be so."""
+    runs = facts.training.runs.get() or ()
+    gpu = next((run.step_seconds for run in reversed(runs) if run.device == "gpu" and run.gpus in (None, 1)), None)
+    cpu = next((run.step_seconds for run in reversed(runs) if run.device == "cpu"), None)
+    if gpu is None or cpu is None or gpu < WORTH * cpu or not (small or gpu < SHORT_STEP_SECONDS):
+        return None
+    return self.finding(
+        ("training.runs", "training.parameters"),
+        variant="compared",
+        confidence=Confidence.LIKELY,
+        remedies=(USE_CPU,),
+        gpu=round(gpu, 4),
+        cpu=round(cpu, 4),
+    )
 
 
 # What explains a slow training better, where the text shows it.
