@@ -49,7 +49,7 @@ def first_step_compile(self: Rule, facts: Facts) -> Iterator[Draft]:
     How to fix: nothing to fix; measure from the second epoch on. XLA and GPU code that is compiled at start make it
     longer.
     """
-    told = tuple(_shown_first(self, facts))
+    told = tuple(_from_text(self, facts))
     if told:
         yield from told
         return
@@ -74,52 +74,70 @@ def _seconds(event: LogEvent) -> float:
     return float(told.get("hours", 0)) * 3600 + float(told.get("minutes", 0)) * 60 + float(told.get("seconds", 0))
 
 
-def _shown_first(self: Rule, facts: Facts) -> Iterator[Draft]:
-    """Find it in the updates of a progress bar, or in the epochs that a text shows."""
-    training = facts.training
-    if isinstance(training.limit, Known):
+def _from_text(self: Rule, facts: Facts) -> Iterator[Draft]:
+    """Find it in what XLA or somebody says, in the updates of a progress bar, or in the epochs that a text shows."""
+    if isinstance(facts.training.limit, Known):
         return
-    compiled = max((_seconds(event) for event in events(facts, "slow-compile")), default=0.0)
-    if compiled >= LONG_EPOCH_SECONDS and training.later_epoch_seconds.get() is None:
-        yield self.finding(
-            seen(events(facts, "slow-compile")),
+    draft = _told(self, facts) or _first_step(self, facts) or _first_epoch(self, facts)
+    if draft:
+        yield draft
+
+
+def _told(self: Rule, facts: Facts) -> Draft | None:
+    """Find XLA's alarm of a slow compilation, or words for a slow start, where no epochs are shown to compare."""
+    if facts.training.later_epoch_seconds.get() is not None:
+        return None
+    alarms = events(facts, "slow-compile")
+    compiled = max((_seconds(event) for event in alarms), default=0.0)
+    if compiled >= LONG_EPOCH_SECONDS:
+        return self.finding(
+            seen(alarms),
             variant="xla",
             severity=Severity.WARNING,
             confidence=Confidence.LIKELY,
             remedies=(LET_IT_RUN, KEEP_CODE),
             first=round(compiled),
         )
-        return
     words = said(facts, "said-first-slow", "first-call-slow")
-    if words and training.later_epoch_seconds.get() is None:
-        yield self.finding(
-            seen(words),
-            variant="said",
-            severity=Severity.WARNING,
-            confidence=Confidence.POSSIBLE,
-            remedies=(WARM_UP, KEEP_CODE),
-        )
-        return
+    if not words:
+        return None
+    return self.finding(
+        seen(words),
+        variant="said",
+        severity=Severity.WARNING,
+        confidence=Confidence.POSSIBLE,
+        remedies=(WARM_UP, KEEP_CODE),
+    )
+
+
+def _first_step(self: Rule, facts: Facts) -> Draft | None:
+    """Find a progress bar whose first step took so much longer than the next ones."""
+    training = facts.training
     first, later = training.first_step_seconds.get(), training.step_seconds.get()
-    if first is not None and later and first >= 1 and first >= SHOWN_FACTOR * later:
-        # Someone who shows a bar that has just begun asks about it; once an epoch is over nobody is misled.
-        unfinished = training.first_epoch_seconds.get() is None
-        yield self.finding(
-            ("training.first_step_seconds", "training.step_seconds"),
-            variant="shown",
-            severity=Severity.WARNING if unfinished else Severity.NOTE,
-            confidence=Confidence.LIKELY,
-            remedies=(LET_IT_RUN,) if unfinished else (),
-            first=round(first, 1),
-            later=round(later, 3),
-        )
-        return
-    first, later = training.first_epoch_seconds.get(), training.later_epoch_seconds.get()
-    if first is not None and later and first >= LONG_EPOCH_SECONDS and first >= EPOCH_FACTOR * later:
-        yield self.finding(
-            ("training.first_epoch_seconds", "training.later_epoch_seconds"),
-            variant="epoch",
-            confidence=Confidence.LIKELY,
-            first=round(first),
-            later=round(later, 1),
-        )
+    if first is None or not later or first < 1 or first < SHOWN_FACTOR * later:
+        return None
+    # Someone who shows a bar that has just begun asks about it; once an epoch is over nobody is misled.
+    unfinished = training.first_epoch_seconds.get() is None
+    return self.finding(
+        ("training.first_step_seconds", "training.step_seconds"),
+        variant="shown",
+        severity=Severity.WARNING if unfinished else Severity.NOTE,
+        confidence=Confidence.LIKELY,
+        remedies=(LET_IT_RUN,) if unfinished else (),
+        first=round(first, 1),
+        later=round(later, 3),
+    )
+
+
+def _first_epoch(self: Rule, facts: Facts) -> Draft | None:
+    """Find a first epoch that took so much longer than the next ones."""
+    first, later = facts.training.first_epoch_seconds.get(), facts.training.later_epoch_seconds.get()
+    if first is None or not later or first < LONG_EPOCH_SECONDS or first < EPOCH_FACTOR * later:
+        return None
+    return self.finding(
+        ("training.first_epoch_seconds", "training.later_epoch_seconds"),
+        variant="epoch",
+        confidence=Confidence.LIKELY,
+        first=round(first),
+        later=round(later, 1),
+    )
