@@ -58,14 +58,7 @@ def gpu_memory_preallocated(self: Rule, facts: Facts) -> Iterator[Draft]:
         return
     if out_of_memory(facts) or facts.training.step_seconds.get() is not None:
         return
-    held: dict[int, list[int]] = {}
-    for index, gpu in enumerate(facts.gpus):
-        for process in compute_processes(gpu):
-            # What other users' programs are is not known; one that is known to be of another kind is not meant.
-            tensorflow = process.framework in (None, "tensorflow") and is_python(process)
-            if tensorflow and share(process.memory_bytes, gpu) >= NEARLY_ALL:
-                held.setdefault(process.pid, []).append(index)
-    for pid, indices in held.items():
+    for pid, indices in _held(facts).items():
         idle = [index for index in indices if (facts.gpus[index].utilization_percent.get() or 0) < IDLE_PERCENT
                 and facts.gpus[index].utilization_percent.get() is not None]  # fmt: skip
         if not idle:
@@ -82,3 +75,15 @@ def gpu_memory_preallocated(self: Rule, facts: Facts) -> Iterator[Draft]:
             count=len(indices),
             busy=len(indices) - len(idle) or "none",
         )  # fmt: skip
+
+
+def _held(facts: Facts) -> dict[int, list[int]]:
+    """Return the numbers of the GPUs whose memory a process of TensorFlow holds nearly whole, by its pid."""
+    held: dict[int, list[int]] = {}
+    for index, gpu in enumerate(facts.gpus):
+        for process in compute_processes(gpu):
+            # What other users' programs are is not known; one that is known to be of another kind is not meant.
+            tensorflow = process.framework in (None, "tensorflow") and is_python(process)
+            if tensorflow and share(process.memory_bytes, gpu) >= NEARLY_ALL:
+                held.setdefault(process.pid, []).append(index)
+    return held
