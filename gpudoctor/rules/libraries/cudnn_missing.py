@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpudoctor.facts.model import Facts, Known, Library
-from gpudoctor.findings import Applicability, Capability, Confidence, Remedy, Severity
+from gpudoctor.facts.model import Facts, Known, Library, LogEvent
+from gpudoctor.findings import Applicability, Capability, Confidence, Evidence, Remedy, Severity
 from gpudoctor.rules.libraries._remedies import bring_cudnn, lead_loader
-from gpudoctor.rules.libraries._stack import cudnn_major, folder_of, lack, listed, shown
+from gpudoctor.rules.libraries._stack import Lack, cudnn_major, folder_of, lack, listed, shown
 from gpudoctor.rules.libraries._unsaid import nothing_else_explains
 from gpudoctor.rules.python._state import events, seen
 from gpudoctor.rules.registry import Draft, Rule, rule
@@ -47,19 +47,11 @@ def cudnn_missing(self: Rule, facts: Facts) -> Iterator[Draft]:
     if zlib := events(facts, "zlib-missing"):
         yield self.finding(seen(zlib), variant="zlib", remedies=(ZLIB,))
         return
-    parts = events(facts, "cudnn-part-missing")
-    parts = tuple(event for event in parts if not event.parameters.get("missing", "").startswith("libcuda.so"))
-    parts += tuple(e for e in events(facts, "undefined-symbol") if e.parameters.get("file", "").startswith("libcudnn"))
+    parts = _parts(facts)
     only_told = bool(parts) and not isinstance(facts.libraries.found, Known)
     found = None if only_told else lack(facts, silent=nothing_else_explains(facts))
     if found is None and parts:
-        names = tuple(e.parameters.get("library") or e.parameters.get("any") or "libcudnn" for e in parts)
-        yield self.finding(
-            (*(() if only_told else shown(facts)), *seen(parts)),
-            variant="part",
-            remedies=bring_cudnn(facts),
-            names=listed(names),
-        )
+        yield _part_not_loaded(self, facts, parts, () if only_told else shown(facts))
         return
     if found is None or not found.needs or found.cuda or found.other_cuda is not None:
         return
@@ -67,12 +59,9 @@ def cudnn_missing(self: Rule, facts: Facts) -> Iterator[Draft]:
     if other is not None and _major(other) < cudnn_major(facts):
         return  # cudnn-too-old tells it
     folders = tuple(dict.fromkeys(folder_of(item) for item in found.elsewhere))
-    variant = "log" if found.named_by else "elsewhere" if folders else "other" if other else None
-    if found.by_text:
-        variant = "log-elsewhere" if folders else "other" if other else "list"
     yield self.finding(
         (*shown(facts, *found.elsewhere), "tensorflow.version", "tensorflow.built_with_cudnn", *seen(found.named_by)),
-        variant=variant,
+        variant=_variant(found, other, folders),
         confidence=Confidence.LIKELY if found.by_text else Confidence.CERTAIN,
         remedies=(lead_loader(facts, folders),) if folders else bring_cudnn(facts),
         version=facts.tensorflow.version.get() or "",
@@ -80,6 +69,32 @@ def cudnn_missing(self: Rule, facts: Facts) -> Iterator[Draft]:
         folders=listed(folders),
         have="" if other is None else other.version.get() or other.soname,
     )
+
+
+def _parts(facts: Facts) -> tuple[LogEvent, ...]:
+    """Return what tells of a part of cuDNN that cannot be loaded; libcuda, which it asks for too, is the driver's."""
+    missing = events(facts, "cudnn-part-missing")
+    missing = tuple(event for event in missing if not event.parameters.get("missing", "").startswith("libcuda.so"))
+    symbols = events(facts, "undefined-symbol")
+    return missing + tuple(event for event in symbols if event.parameters.get("file", "").startswith("libcudnn"))
+
+
+def _part_not_loaded(self: Rule, facts: Facts, parts: tuple[LogEvent, ...], libraries: tuple[Evidence, ...]) -> Draft:
+    """Name the parts of cuDNN that are not loaded. libraries: those that were looked at, as evidence."""
+    names = tuple(e.parameters.get("library") or e.parameters.get("any") or "libcudnn" for e in parts)
+    return self.finding(
+        (*libraries, *seen(parts)),
+        variant="part",
+        remedies=bring_cudnn(facts),
+        names=listed(names),
+    )
+
+
+def _variant(found: Lack, other: Library | None, folders: tuple[str, ...]) -> str | None:
+    """Return the wording by who looked. other: a cuDNN that is there instead; folders: where the right one lies."""
+    if found.by_text:
+        return "log-elsewhere" if folders else "other" if other else "list"
+    return "log" if found.named_by else "elsewhere" if folders else "other" if other else None
 
 
 def _other(facts: Facts) -> Library | None:
