@@ -62,11 +62,6 @@ def tensorflow_import_fails(self: Rule, facts: Facts) -> Iterator[Draft]:
     TensorFlow in it tells whether the machine or the environment is at fault.
     """
     run, logged = failed_import(facts), events(facts, "native-runtime-not-loaded")
-    twice = events(facts, "openmp-twice")
-    if twice and not imported(facts):
-        library = twice[0].parameters.get("library", "libiomp5")
-        yield self.finding(seen(twice), variant="openmp", remedies=(ONE_OPENMP,), library=library)
-        return
     if not imported(facts) and (draft := _other_ways(self, facts)):
         yield draft
         return
@@ -76,17 +71,8 @@ def tensorflow_import_fails(self: Rule, facts: Facts) -> Iterator[Draft]:
         if not events(facts, *_SAID_ELSEWHERE):
             yield self.finding(seen(logged), variant="log", remedies=_clean(facts))
         return
-    crashed, violation = events(facts, "import-crash-said"), events(facts, "process-access-violation")
-    if violation and events(facts, "import-said"):
-        crashed += violation
-    if run is None and crashed and not imported(facts) and not events(facts, *_SAID_ELSEWHERE):
-        yield self.finding(
-            seen(crashed),
-            variant="signal",
-            confidence=Confidence.LIKELY,
-            remedies=_clean(facts),
-            detail=f"is said to end with {'an access violation' if violation else 'a segmentation fault'}",
-        )
+    if run is None and (draft := _said_to_crash(self, facts)):
+        yield draft
         return
     if run is None and (old := _written_for_1(facts)):
         yield self.finding((*seen(old), "tensorflow.version"), variant="tf1", remedies=(UPGRADE_CODE,))
@@ -131,6 +117,9 @@ ELSEWHERE = Remedy(
 
 def _other_ways(self: Rule, facts: Facts) -> Draft | None:
     """Find ways to fail that the last line of a traceback does not tell."""
+    if twice := events(facts, "openmp-twice"):
+        library = twice[0].parameters.get("library", "libiomp5")
+        return self.finding(seen(twice), variant="openmp", remedies=(ONE_OPENMP,), library=library)
     if refused := events(facts, "macos-library-refused"):
         return self.finding(seen(refused), variant="architecture", remedies=(ONE_PROCESSOR,))
     if source := events(facts, "tensorflow-source-folder"):
@@ -144,6 +133,22 @@ def _other_ways(self: Rule, facts: Facts) -> Draft | None:
             seen(died), variant="kernel", confidence=Confidence.POSSIBLE, remedies=(OUTSIDE_A_NOTEBOOK,)
         )
     return None
+
+
+def _said_to_crash(self: Rule, facts: Facts) -> Draft | None:
+    """Find an import that somebody, or a shell, says to have ended the interpreter."""
+    crashed, violation = events(facts, "import-crash-said"), events(facts, "process-access-violation")
+    if violation and events(facts, "import-said"):
+        crashed += violation
+    if not crashed or imported(facts) or events(facts, *_SAID_ELSEWHERE):
+        return None
+    return self.finding(
+        seen(crashed),
+        variant="signal",
+        confidence=Confidence.LIKELY,
+        remedies=_clean(facts),
+        detail=f"is said to end with {'an access violation' if violation else 'a segmentation fault'}",
+    )
 
 
 # Events that explain nothing.
