@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 from importlib.machinery import PathFinder
+from typing import TypeVar
 
 from msgspec.structs import replace
 
@@ -27,6 +29,8 @@ from gpudoctor.facts.probes.driver_answers import (
     within,
 )
 from gpudoctor.facts.probes.processes import Viewer
+
+T = TypeVar("T")
 
 WHO = "NVML"
 NOT_SUPPORTED = 3
@@ -119,45 +123,63 @@ def _without_cuda_major(value: object) -> str | None:
 def _gpu(answers: Answers, number: int, viewer: Viewer) -> Gpu:
     prefix = f"gpu.{number}."
     handle = answers.values.get(prefix + "handle")
-    if isinstance(handle, dict):
-        # The GPU is counted but cannot be asked: each of its facts is unknown for this one reason.
-        unknown = Unknown(answers.meaning(handle))
-        return replace(Gpu(**dict.fromkeys(Gpu.__struct_fields__, unknown)), fault=nvml_health.fault(handle, unknown))
+    return _not_asked(answers, handle) if isinstance(handle, dict) else _asked(answers, prefix, viewer)
 
-    def integer(key: str, most: int) -> Fact[int]:
-        return answers.fact(prefix + key, lambda value: within(value, most))
 
-    def field(key: str, name: str, most: int) -> Fact[int]:
-        return answers.fact(prefix + key, lambda value: within(value[name], most) if isinstance(value, dict) else None)
+def _not_asked(answers: Answers, handle: dict[str, object]) -> Gpu:
+    """Return a GPU that is counted but cannot be asked: each of its facts is unknown for this one reason."""
+    unknown = Unknown(answers.meaning(handle))
+    return replace(Gpu(**dict.fromkeys(Gpu.__struct_fields__, unknown)), fault=nvml_health.fault(handle, unknown))
 
-    def flag(key: str) -> Fact[bool]:
-        return answers.fact(prefix + key, _flag)
 
+class _OfOne:
+    """The answers of one GPU, whose keys begin with a prefix."""
+
+    def __init__(self, answers: Answers, prefix: str) -> None:
+        self._answers = answers
+        self._prefix = prefix
+
+    def fact(self, key: str, read: Callable[[object], T | None]) -> Fact[T]:
+        return self._answers.fact(self._prefix + key, read)
+
+    def integer(self, key: str, most: int) -> Fact[int]:
+        return self.fact(key, lambda value: within(value, most))
+
+    def field(self, key: str, name: str, most: int) -> Fact[int]:
+        return self.fact(key, lambda value: within(value[name], most) if isinstance(value, dict) else None)
+
+    def flag(self, key: str) -> Fact[bool]:
+        return self.fact(key, _flag)
+
+
+def _asked(answers: Answers, prefix: str, viewer: Viewer) -> Gpu:
+    """Return what the driver answers of one GPU, whose keys begin with a prefix."""
+    of_gpu = _OfOne(answers, prefix)
     return Gpu(
-        name=answers.fact(prefix + "name", as_text),
-        uuid=answers.fact(prefix + "uuid", as_text),
-        pci_address=answers.fact(prefix + "pci", _pci_address),
-        pci_id=answers.fact(prefix + "pci", _pci_id),
-        compute_capability=answers.fact(prefix + "compute_capability", _capability),
-        memory_total_bytes=field("memory", "total", MOST_BYTES),
-        memory_used_bytes=field("memory", "used", MOST_BYTES),
-        memory_free_bytes=field("memory", "free", MOST_BYTES),
-        utilization_percent=field("utilization", "gpu", MOST_PERCENT),
-        temperature_celsius=integer("temperature_celsius", MOST_CELSIUS),
-        power_mw=integer("power_mw", MOST_MW),
-        power_limit_mw=integer("power_limit_mw", MOST_MW),
-        clock_sm_mhz=integer("clock_sm_mhz", MOST_MHZ),
-        clock_sm_max_mhz=integer("clock_sm_max_mhz", MOST_MHZ),
-        throttle_reasons=answers.fact(prefix + "throttle", _throttle_reasons),
-        pcie_generation=integer("pcie_generation", MOST_LANES),
-        pcie_generation_max=integer("pcie_generation_max", MOST_LANES),
-        pcie_width=integer("pcie_width", MOST_LANES),
-        pcie_width_max=integer("pcie_width_max", MOST_LANES),
-        ecc=flag("ecc"),
-        mig=flag("mig"),
-        compute_mode=answers.fact(prefix + "compute_mode", _compute_mode),
-        persistence=flag("persistence"),
-        display_active=flag("display_active"),
+        name=of_gpu.fact("name", as_text),
+        uuid=of_gpu.fact("uuid", as_text),
+        pci_address=of_gpu.fact("pci", _pci_address),
+        pci_id=of_gpu.fact("pci", _pci_id),
+        compute_capability=of_gpu.fact("compute_capability", _capability),
+        memory_total_bytes=of_gpu.field("memory", "total", MOST_BYTES),
+        memory_used_bytes=of_gpu.field("memory", "used", MOST_BYTES),
+        memory_free_bytes=of_gpu.field("memory", "free", MOST_BYTES),
+        utilization_percent=of_gpu.field("utilization", "gpu", MOST_PERCENT),
+        temperature_celsius=of_gpu.integer("temperature_celsius", MOST_CELSIUS),
+        power_mw=of_gpu.integer("power_mw", MOST_MW),
+        power_limit_mw=of_gpu.integer("power_limit_mw", MOST_MW),
+        clock_sm_mhz=of_gpu.integer("clock_sm_mhz", MOST_MHZ),
+        clock_sm_max_mhz=of_gpu.integer("clock_sm_max_mhz", MOST_MHZ),
+        throttle_reasons=of_gpu.fact("throttle", _throttle_reasons),
+        pcie_generation=of_gpu.integer("pcie_generation", MOST_LANES),
+        pcie_generation_max=of_gpu.integer("pcie_generation_max", MOST_LANES),
+        pcie_width=of_gpu.integer("pcie_width", MOST_LANES),
+        pcie_width_max=of_gpu.integer("pcie_width_max", MOST_LANES),
+        ecc=of_gpu.flag("ecc"),
+        mig=of_gpu.flag("mig"),
+        compute_mode=of_gpu.fact("compute_mode", _compute_mode),
+        persistence=of_gpu.flag("persistence"),
+        display_active=of_gpu.flag("display_active"),
         driver_model=_driver_model(answers, prefix + "driver_model"),
         **nvml_health.of_gpu(answers, prefix),
         processes=_processes(answers, prefix, viewer),
