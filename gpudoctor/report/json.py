@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from gpudoctor.facts.codec import encodable
 from gpudoctor.facts.model import Facts
-from gpudoctor.findings import Evidence, Report
+from gpudoctor.findings import Evidence, Finding, Remedy, Report
 
 SCHEMA = 1
 
@@ -105,35 +105,39 @@ def render(report: Report) -> str:
         "verdict": report.verdict.value,
         "answered": report.answered,
         "summary": report.summary,
-        "findings": [
-            {
-                "rule": item.rule,
-                "severity": item.severity.label,
-                "confidence": item.confidence.label,
-                "role": item.role.value,
-                "explained_by": item.explained_by,
-                "gpu": item.gpu_id,
-                "message": item.message,
-                "values": item.values,
-                "evidence": [{"fact": part.fact, "value": part.value, "source": part.source} for part in item.evidence],
-            }
-            for item in report.findings
-        ],
-        "remedies": [
-            {
-                "fixes": item.fixes,
-                "summary": item.summary,
-                "commands": item.commands,
-                "applicability": item.applicability.value,
-            }
-            for item in report.remedies
-        ],
+        "findings": [_finding(item) for item in report.findings],
+        "remedies": [_remedy(item) for item in report.remedies],
         "checks": [{"rule": item.rule, "outcome": item.outcome.value, "reason": item.reason} for item in report.checks],
         "facts": msgspec.to_builtins(report.facts, order="deterministic"),
     }
     out = msgspec.convert(builtins, ReportOut)
     raw = msgspec.json.encode(out, order=None)
     return msgspec.json.format(raw, indent=1).decode() + "\n"
+
+
+def _finding(item: Finding) -> dict[str, object]:
+    """Return a finding in the words of FindingOut."""
+    return {
+        "rule": item.rule,
+        "severity": item.severity.label,
+        "confidence": item.confidence.label,
+        "role": item.role.value,
+        "explained_by": item.explained_by,
+        "gpu": item.gpu_id,
+        "message": item.message,
+        "values": item.values,
+        "evidence": [{"fact": part.fact, "value": part.value, "source": part.source} for part in item.evidence],
+    }
+
+
+def _remedy(item: Remedy) -> dict[str, object]:
+    """Return a remedy in the words of RemedyOut."""
+    return {
+        "fixes": item.fixes,
+        "summary": item.summary,
+        "commands": item.commands,
+        "applicability": item.applicability.value,
+    }
 
 
 def json_schema() -> dict[str, object]:
