@@ -18,6 +18,16 @@ ROWS = (
         "enabled.",
     ),
     Message(
+        "pip-depends",
+        _K.USAGE,
+        (" depends on ",),
+        r"(?P<package>tensorflow(?:-(?:gpu|cpu|intel|macos))?) (?P<version>\d[\w.]{0,20}) depends on "
+        r"(?P<requirement>[^\r\n]{1,120})",
+        "What a release of it asks for, where pip finds no set of versions.",
+        "pip",
+        example="    tensorflow 2.7.4 depends on protobuf<3.20 and >=3.9.2",
+    ),
+    Message(
         "pip-os-error",
         _K.USAGE,
         ("ould not install packages due to an ",),

@@ -158,6 +158,13 @@ def _impossible(self: Rule, facts: Facts) -> Iterator[Draft]:
         if packages and re.search(FAMILY, text.lower()):
             yield self.finding(seen((event,)), variant="impossible", remedies=(ALONE,), packages=packages)
             return
+    impossible, wants = events(facts, "pip-impossible"), events(facts, "pip-depends")
+    if impossible and wants:  # pip names lines of a file, and below what they ask for
+        packages = f"{wants[0].parameters['package']} {wants[0].parameters['version']} and the other packages"
+        yield self.finding(
+            (*seen(impossible[:1]), *seen(wants[:1])), variant="impossible", remedies=(ALONE,), packages=packages
+        )
+        return
     if unsolved := _unsolved(facts):
         named = next(
             (event.parameters["package"] for event in unsolved if event.parameters.get("package")), "tensorflow"

@@ -27,8 +27,8 @@ from gpudoctor.rules.speed.small_batch import LARGE
         "computing",
         "predict": "a model is run for one example at a time, in a loop: starting each call takes longer than "
         "computing",
-        "said": "the training is said to be slower on the GPU than on the CPU, which is so where steps are too small "
-        "for a GPU",
+        "said": "the training is said to be no faster on the GPU than on the CPU, which is so where steps are too "
+        "small for a GPU",
     },
 )
 def small_model_launch_bound(self: Rule, facts: Facts) -> Iterator[Draft]:
