@@ -106,4 +106,4 @@ def test_an_interruption_ends_real_children() -> None:
     assert collected.interrupted
     assert time.monotonic() - began < 60  # not the two minutes that TensorFlow may take
     assert collected.facts.tensorflow.run == INTERRUPTED
-    assert not host._running
+    assert not host._children.running

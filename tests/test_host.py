@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from gpudoctor.facts import host as host_module
+from gpudoctor.facts import children
 from gpudoctor.facts.host import LOG_TAIL_BYTES, ChildOutcome, ChildRun, Host
 
 LONG = 60.0  # seconds; a limit that no test is meant to reach
@@ -154,7 +154,7 @@ def test_a_bad_answer_is_said_to_be_one(program: str, result: dict[str, object] 
 
 
 def test_a_huge_answer_is_not_kept_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(host_module, "RESULT_LIMIT_BYTES", 1 << 20)
+    monkeypatch.setattr(children, "RESULT_LIMIT_BYTES", 1 << 20)
     done = run(
         "answer({'a': 1})\nblock = b'x' * 65536\nfor _ in range(64):\n    rest = block\n    while rest:\n"
         "        rest = rest[os.write(int(sys.argv[1]), rest):]"
