@@ -144,7 +144,7 @@ def gpu_code_of_release(tensorflow: str, platform: str, cc: str) -> CodeAnswer:
     """
     wanted = capability(cc)
     plain = f"{wanted[0]}.{wanted[1]}"
-    row = _code_rows().get((tensorflow, platform))
+    row = _code_rows().get((tensorflow, platform)) or _code_rows().get((f"{tensorflow}.0", platform))
     if row is None:
         raise NotCovered(f"no CUDA wheel of tensorflow {tensorflow} for {platform} in the tables")
     targets, source = _row_targets(row)

@@ -22,9 +22,9 @@ def _wheels() -> dict[tuple[str, str, str], Wheel]:
 def wheel(tensorflow: str, package: str, platform: str) -> Wheel:
     """The row of a release, e.g. ("2.21.0", "tensorflow", "linux-x86_64"); raises NotCovered.
 
-    Platforms: linux-x86_64, linux-aarch64, win-amd64, macos-x86_64, macos-arm64, sdist.
+    2.1 is 2.1.0, as in PEP 440. Platforms: linux-x86_64, linux-aarch64, win-amd64, macos-x86_64, macos-arm64, sdist.
     """
-    found = _wheels().get((tensorflow, package, platform))
+    found = _wheels().get((tensorflow, package, platform)) or _wheels().get((f"{tensorflow}.0", package, platform))
     if found is None:
         newer = "; it is newer than the tables" if is_newer_than_tables(tensorflow) else ""
         raise NotCovered(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from gpudoctor.facts.model import Api, ApiAnswer
 from gpudoctor.logs.formats.forms import COLAB_SAID, KEY
 from gpudoctor.logs.formats.hosted import KAGGLE_SAID
+from gpudoctor.logs.formats.spoken import CARD, CARDS, RELEASE, RELEASES
 from gpudoctor.logs.seen import Seen
 
 SIGNS = ("windows", "linux", "macos", "windows-prompt")
@@ -15,16 +16,26 @@ COLAB = "colab-no-gpu"
 HOSTED = {COLAB_SAID: "Colab", KAGGLE_SAID: "Kaggle"}
 # What tells of the list of devices better than a sentence.
 LISTS = ("created-device", "creating-device", "listed-device", "device-properties", "device-properties-old")
+# A training that runs is slow for other reasons than a release and a card.
+OF_SPEED = frozenset(
+    (
+        *("said-gpu-idle", "said-gpu-slower", "said-more-gpus-slower", "said-reading-slow", "said-augmentation-slow"),
+        *("said-larger-batch", "said-memory-taken", "said-memory-kept", "said-slow", "said-out-of-memory"),
+        "said-eager-slower",
+    )
+)
 
 
 def apply_form(seen: Seen) -> None:
     """Note the facts that only a form or a sentence tells."""
     if not any(name in seen.packages for name in PROVIDERS):
         _fill(seen, "tensorflow.version")
+        if "tensorflow.version" not in seen.facts and (release := _spoken(seen, RELEASE, RELEASES)):
+            seen.note("tensorflow.version", *release)
     if seen.value("python.version") is None and "python-folder" not in seen.hints:
         _fill(seen, "python.version")
     _system(seen)
-    if not seen.gpus and (card := _said(seen, "gpu")):
+    if not seen.gpus and (card := _said(seen, "gpu") or _spoken(seen, CARD, CARDS)):
         seen.gpu(name=card[0], at=card[1])
     if "tensorflow.cuda_build" not in seen.facts and (answer := _said(seen, "tensorflow.cuda_build")):
         seen.note("tensorflow.cuda_build", answer[0] == "true", answer[1])
@@ -42,6 +53,15 @@ def _said(seen: Seen, field: str) -> tuple[str, str] | None:
     if f"{KEY}{field}" not in seen.hints:
         return None
     value, _, at = seen.hints[f"{KEY}{field}"].partition("\n")
+    return value, at
+
+
+def _spoken(seen: Seen, one: str, several: str) -> tuple[str, str] | None:
+    """Return what sentences name, and the line: one only, in a text that is not about the speed of a training."""
+    told = {event.message for event in seen.events}
+    if several in seen.hints or one not in seen.hints or told & OF_SPEED or any(name in told for name in LISTS):
+        return None
+    value, _, at = seen.hints[one].partition("\n")
     return value, at
 
 

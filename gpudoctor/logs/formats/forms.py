@@ -55,6 +55,11 @@ _CARD = (
     r"(?i:(?:nvidia |geforce |quadro |tesla ){0,3}(?:(?:rtx|gtx|gt) ?a?\d{3,4}m?(?: ?ti)?(?: super)?|[pvatkm]\d{1,3}0\b"
     r"|titan \w{1,5}))"
 )
+# Names of GeForce cards as people write them, in any spelling: rtx3060ti, 2080 Ti. Those of 000 are Quadros.
+_GEFORCE = (
+    r"(?:nvidia )?(?:geforce )?(?P<kind>[rg]tx?)?[ -]?(?P<number>(?!\d000)(?:\d{4}|[5-9]\d0))(?P<mobile>m)?"
+    r"[ -]?(?P<ti>ti)?(?:[ -]?(?P<super>super))?"
+)
 # The first release counts: cuDNN's stands behind it.
 _CUDA = (
     r"(?i:\W{0,3}(?:cuda(?: toolkit| version)?\W{0,3})?v?)(?P<version>(?:[789]|1[0-3])\.\d)(?:\.\d{1,3}){0,2}"
@@ -148,7 +153,7 @@ class Reader:
         elif field == "cuda" and (match := compiled(_CUDA).match(value)):
             found = {match["version"]}
         elif field == "gpu" and (match := compiled(_CARD).search(value)):
-            found = {match[0].strip()}
+            found = {card_name(match[0])}
         if len(found) == 1:
             self._keep(field, found.pop(), at, seen)
 
@@ -179,6 +184,18 @@ class Reader:
             seen.hint(COLAB_SAID, at)
         if "with_cuda" in low and (match := compiled(_BUILT).search(low)):
             self._keep("tensorflow.cuda_build", match["answer"], at, seen)
+
+
+def card_name(text: str) -> str:
+    """Return a card's name as the driver writes it, of what a person calls it: GeForce RTX 3060 Ti of rtx3060ti."""
+    text = text.strip()
+    match = compiled(_GEFORCE).fullmatch(text.casefold())
+    if match is None or not (match["kind"] or match["ti"]):
+        return text
+    number = match["number"]
+    kind = (match["kind"] or ("rtx" if len(number) == 4 and number >= "2000" else "gtx")).upper()  # noqa: PLR2004
+    parts = ("GeForce", kind, f"{number}M" if match["mobile"] else number)
+    return " ".join((*parts, *(("Ti",) if match["ti"] else ()), *(("SUPER",) if match["super"] else ())))
 
 
 def _field(text: str) -> tuple[str, str]:

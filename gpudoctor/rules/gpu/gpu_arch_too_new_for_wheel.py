@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpudoctor import compat
-from gpudoctor.facts.model import Facts, Gpu, Known
+from gpudoctor.facts.model import Facts, Gpu, Known, Unknown
 from gpudoctor.findings import Capability, Confidence, Remedy, Severity
 from gpudoctor.rules.ask_for import what_fits
 from gpudoctor.rules.driver._install import install_driver
@@ -53,7 +53,9 @@ def gpu_arch_too_new_for_wheel(self: Rule, facts: Facts, gpu: Gpu) -> Iterator[D
     if told:
         yield from told
         return
-    if not facts.tensorflow.cuda_build.require():
+    unsaid = isinstance(facts.tensorflow.cuda_build, Unknown) and isinstance(facts.tensorflow.run, Unknown)
+    # A text that names a release and a GPU: whether it is built with CUDA changes nothing of what it has code for.
+    if not unsaid and not facts.tensorflow.cuda_build.require():
         return
     answer = gpu_code(facts, gpu)
     cc, evidence = capability_of(gpu)
@@ -70,7 +72,7 @@ def gpu_arch_too_new_for_wheel(self: Rule, facts: Facts, gpu: Gpu) -> Iterator[D
         variant=None if variant == SLOW else variant,
         severity=Severity.NOTE if spared else severity,
         # Reports of others, and tables, not something seen on this machine.
-        confidence=Confidence.LIKELY if variant == "fails" or by_driver else Confidence.CERTAIN,
+        confidence=Confidence.LIKELY if variant == "fails" or by_driver or unsaid else Confidence.CERTAIN,
         remedies=() if spared else _remedies(facts, answer, hard=hard, by_driver=by_driver),
         version=facts.tensorflow.version.require(),
         gpu=shown_name(gpu, cc),
@@ -116,7 +118,7 @@ def _from_log(self: Rule, facts: Facts, gpu: Gpu) -> Iterator[Draft]:
     failed = of_gpu(events(facts, "invalid-ptx"), facts, gpu)
     compiles = of_gpu(events(facts, "compiled-from-ptx"), facts, gpu)
     unnamed = gpu.compute_capability.get() is None and gpu.name.get() is None
-    if not failed and (unnamed or (compiles and is_newer_than_build(facts, gpu))):
+    if not failed and (unnamed or is_newer_than_build(facts, gpu)):
         handles = (e for e in events(facts, "cuda-error") if e.parameters.get("error") == "CUDA_ERROR_INVALID_HANDLE")
         failed = tuple(handles)  # of a kernel that was never loaded: so it ends on GPUs that no wheel has code for
     if not failed and is_newer_than_build(facts, gpu):
