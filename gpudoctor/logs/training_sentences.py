@@ -1,0 +1,297 @@
+"""What sentences of people say of a training, as rows for gpudoctor.logs.sentences: event, words, ways, unless."""
+
+from __future__ import annotations
+
+from gpudoctor.logs.sentence_words import CARDS, parts
+
+_NO = r"(?:\b(?:not|no|never|without|isn.t|don.t|doesn.t|didn.t)\b|n't\b)"
+_TIMES = parts("slow,long,bottleneck,time,ages,forever,minutes,hours,keep up,busy,fast,quick")
+_DATA = parts(
+    "image,picture,photo,data,file,batch,sample,record,folder,drive,disk,hdf5,h5,i/o,io ,input,pipeline,prefetch"
+    ",sequence,generator,feed,\u6570\u636e,\u8bfb\u53d6"
+)
+_READ = (
+    r"\b(?:reads?|reading|loads?|loading|loaded|opens?|opening|fetch\w{0,3}|stream\w{0,3}|i/?o|disks?"
+    r"|(?:hard |google )?drive)\b"
+)
+_LONG = (
+    r"\b(?:slow|slowly|slower|(?:too|so|very|extremely) (?:much time|long)|takes? (?:\w{1,10} ){0,2}(?:long|ages"
+    r"|forever|minutes|hours|time)|bottleneck\w{0,2}|busy for|can(?:no|')t keep up)"
+)
+_INPUT = r"(?:input|data(?:set)?(?: loading)?|pipeline|tf\.data|i/?o|disk|read(?:ing)?|loading|generators?)"
+_LATER = (
+    r"\b(?:others?|following|subsequent\w{0,2}|afterwards?|after that|later|next|second|rest|remaining|then"
+    r"|each other)\b"
+)
+_CALL = r"(?:step|epoch|batch|iteration|call|run|image|inference|prediction|execution|time|frame|request|training)s?"
+_MUCH = (
+    r"(?:(?<![\w.])\d{1,5}(?:\.\d{1,3})? ?(?:min\w{0,5}|hours?|h|s|secs?|seconds)\b|\bmuch (?:slower|longer|higher|high"
+    r"|more time)|\b(?:very|extremely|really|so|too) (?:slow|long)|\btakes? (?:a )?(?:long|forever|ages))"
+)
+_LOGGING = r"(?:summar\w{1,5}|tensorboard|histogram\w{0,6}|callbacks?|logging|checkpoint\w{0,4}|wandb|mlflow|verbose)"
+_PREPARES = r"(?:augment|pre-?process)\w{0,6}"
+_WEAK = r"(?:old|weak|low[- ]end|entry[- ]level|budget|cheap)"
+_EACH = r"(?:every|each|in (?:a|the) loop)\b"
+# A topic and a trouble in one sentence, in any order.
+_BOTH = r"\A(?=.{{0,500}}?{0})(?=.{{0,500}}?{1})"
+_SEVERAL = (
+    r"(?:\bhorovod|\bmpirun|\b(?:two|2|three|multiple|multi|several|more|identical|both|\d{1,2})[- ]?(?:nodes?"
+    r"|machines?|servers?|hosts?|workers?)\b|\bmulti[- ]?gpus?\b|\b(?:[2-9]|two|four|eight|1[0-6]) (?:\w{2,8} )?gpus\b"
+    r"|\bscal(?:e|ing)\b|\bdistributed training\b)"
+)
+_NO_FASTER = (
+    r"(?:\bslow(?:er|s|ed|down|ly)?\b|\b(?:performance|speed|throughput|efficiency)\b.{0,30}?\b(?:decreas|drop|lower"
+    r"|less than|poor|bad)|\b(?:decreas|drop|lower)\w{0,4}\b.{0,20}?\b(?:performance|speed|throughput|efficiency)\b"
+    r"|\b(?:don.t|didn.t|not|no) (?:get )?.{0,16}?\bspeed-? ?up|\btakes? (?:\w{1,8} )?longer\b|\b(?:almost|nearly"
+    r"|about)(?: the)? same\b)"
+)
+_FEEDING = (
+    r"(?:\bfeed[ _-]?dict\b|\b(?:moving|copying|transferr?ing|feeding) (?:\w{1,12} )?data from (?:the )?cpu\b"
+    r"|\bhost[- ]to[- ]device\b)"
+)
+_SLUGGISH = r"(?:\bslow|\blag\b|\blow\b|\bbottleneck|\bnot a good idea\b|\btakes? (?:\w{1,10} ){0,2}(?:long|time)\b)"
+_OWN_LOOP = (
+    r"(?:\bgradient ?tape\b|\bcustom (?:training |train )?loop\b|\btraining loop (?:from scratch|of my own"
+    r"|manually)\b)"
+)
+
+ROWS: tuple[tuple[str, tuple[tuple[str, ...], ...], tuple[str, ...], str], ...] = (
+    (
+        "said-more-gpus-slower",
+        (
+            parts("horovod,mpirun,node,machine,server,host,worker,gpus,multi,scal,distributed"),
+            parts("slow,decreas,drop,lower,less than,poor,bad,speed,longer,same"),
+        ),
+        (_BOTH.format(_SEVERAL, _NO_FASTER),),
+        (r"\b(?:not|no|never|n't) (?:\w{1,8} )?slow|\bloss\b|learning rate|\bcpu\b.{0,20}\bfaster|parameter server"),
+    ),
+    (
+        "gradient-tape",
+        (("gradient tape", "gradienttape", "training loop", "custom loop", "train loop"),),
+        (_OWN_LOOP,),
+        "",
+    ),
+    (
+        "said-one-core",
+        (parts("core,thread"), parts("single,one,only,1 ")),
+        (
+            r"\b(?:single|one|only (?:one|1)|only a single)[- ](?:cpu[- ])?(?:core|thread)(?:ed)?\b",
+            r"\bonly (?:uses? |using )?(?:1|one) (?:cpu )?core\b",
+        ),
+        r"\bper core\b|single[- ]core (?:speed|performance|score)",
+    ),
+    (
+        "said-16-bits",
+        (
+            parts(
+                "fp16,float16,half precision,half-precision,mixed precision,\u534a\u7cbe\u5ea6,\u6df7\u5408\u7cbe\u5ea6"
+            ),
+        ),
+        (
+            r"(?<![a-z])(?:use_)?fp16\b|(?<!b)float16|half[- ]precision|mixed precision",
+            r"\u534a\u7cbe\u5ea6|\u6df7\u5408\u7cbe\u5ea6",
+        ),
+        r"\b(?:disabl\w{1,3}|turn\w{0,3} off) (?:fp16|half|mixed)",
+    ),
+    (
+        "said-eager-slower",
+        (("eager",), ("slow", "fast", "takes", "speed", " s", "time")),
+        (
+            r"\beager\w{0,3}\b[^\r\n]{0,110}?\b(?:slow\w{0,4}|faster|takes? [^\r\n]{0,12}longer|speed)",
+            r"\b(?:slow\w{0,4}|faster)\b[^\r\n]{0,60}?(?<![a-z])eager(?:ly)?\b",
+            r"\b(?:slow\w{0,4}|faster)\b[^\r\n]{0,60}?disable_eager_execution",
+        ),
+        r"eager to|(?:no|not) (?:slower|faster)",
+    ),
+    (
+        "said-first-slow",
+        (("first", "initial"), ("min", "hour", " s", "sec", "slow", "long", "high", "much")),
+        (
+            r"\b(?:longer|more|much) (?:time )?[^.\r\n]{0,30}\b(?:first|initial) "
+            + _CALL
+            + r"\b[^\r\n]{0,120}?"
+            + _LATER,
+            r"\bfirst (?:\w{1,12} ){0,2}?" + _CALL + r"\b(?:[^.\r\n]|\.(?=\w)){0,90}?" + _MUCH + r"[^\r\n]{0,120}?" + _LATER,
+        ),
+        r"\bloss\b|accura|\b(?:because|since|as|due to|normal|expected|of course|warm-?up|slightly)\b",
+    ),
+    (
+        "said-retracing",
+        (("retrac", "graph", "recompil"),),
+        (
+            r"\b(?:new|another|separate) graph (?:is |was |gets )?(?:\w{1,10} )?(?:built|created|made"
+            r"|traced)[^.\r\n]{0,24}?"
+            r"\b(?:every|each)\b",
+            r"\bre-?(?:trac|compil)\w{1,4} (?:(?:the|my|a) \w{1,20} )?(?:on|at|in|for|with)? ?(?:every|each)",
+            r"\b(?:keeps?|always|constant\w{0,2}|excessive\w{0,2}|instead of|repeated\w{0,2}) re-?trac\w{1,4}",
+            r"\bre-?traced? (?:again|every|each|excessive|all the time)",
+        ),
+        r"triggered tf\.function",
+    ),
+    (
+        "said-new-models",
+        (("model", "sequential", "session", "graph"), ("each", "every", "loop", "many times", "multiple time")),
+        (
+            r"\b(?:build|creat|mak|instantiat|defin)\w{0,4} (?:a |the |an? )?(?:new |fresh )(?:\w{1,12} )?(?:model"
+            r"|session"
+            r"|graph|object of the model)\b[^.\r\n]{0,60}?\b" + _EACH,
+        ),
+        "",
+    ),
+    (
+        "said-logging-slow",
+        (
+            (
+                "summar",
+                "tensorboard",
+                "histogram",
+                "callback",
+                "logging",
+                "logs",
+                "checkpoint",
+                "wandb",
+                "mlflow",
+                "verbose",
+            ),
+            ("slow", "long", "fast", "speed", "eternity", "forever", "times", "bottleneck"),
+        ),
+        (
+            r"\b(?:"
+            + _LOGGING
+            + r"|writ(?:e|ing) [^.\r\n]{0,12}\blogs?)\b[^.\r\n]{0,80}?\b(?:slow\w{0,4}|too long|eternity"
+            r"|forever|times (?:longer|slower|faster)|bottleneck|takes? (?:so |very |too )?long)",
+            r"\b(?:remov|disabl|without|turn\w{0,3} off|comment)\w{0,4}\b[^.\r\n]{0,40}\b"
+            + _LOGGING
+            + r"\b[^.\r\n]{0,60}?"
+            r"\b(?:fast\w{0,3}|quick\w{0,3}|speed\w{0,2})",
+        ),
+        r"compared to the batch|not slow|load\w{0,3} (?:the |a )?checkpoint|not logged|sorry|summary of",
+    ),
+    (
+        "said-other-gpu",
+        (("gpu", "device", "card"), ("index", "indices", " id", "order", "number", "wrong", "other")),
+        (
+            r"\b(?:index(?:es)?|indices|ids?|order|number(?:s|ing)?)\b[^.\r\n]{0,40}\b(?:mismatch\w{0,2}|differ\w{0,4}"
+            r"|disagree\w{0,2}|wrong|swapped|(?:not|n.t) (?:the )?(?:same|match\w{0,3}|agree\w{0,3}))\b[^.\r\n]{0,40}"
+            r"\bnvidia-smi\b",
+            r"\bnvidia-smi\b[^.\r\n]{0,60}\b(?:other|different|another) (?:gpu )?(?:index|order|number\w{0,3})",
+            r"\b(?:us|pick|tak|run)\w{1,4}\b[^.\r\n]{0,20}\bthe (?:wrong|other) (?:gpu|card)\b",
+        ),
+        "",
+    ),
+    (
+        "said-throttled",
+        (("throttl", "overheat", "over-heat", "thermal", "cooling", " hot"),),
+        (
+            r"\b(?:gpus?|cards?|clocks?|rtx|gtx|tesla|titan)\b[^.\r\n]{0,90}\b(?:throttl(?:es|ed|ing|e)|overheat\w{0,3}"
+            r"|thermal(?:ly)? (?:throttl|limit|slow)\w{0,5}|too hot)",
+            r"\bthrottl\w{1,4}\b[^.\r\n]{0,60}\b(?:gpu|card|temperature|heat|clocks?|\d ?c)\b",
+        ),
+        _NO + r"[^.\r\n]{0,24}(?:throttl|overheat|hot)|reasons|: (?:not )?active",
+    ),
+    (
+        "said-reading-slow",
+        (_DATA, (*_TIMES, "\u6162", "\u8ddf\u4e0d\u4e0a", "\u74f6\u9888", "block")),
+        (
+            _READ + r"[^.\r\n]{0,70}?" + _LONG,
+            _LONG + r"[^.\r\n]{0,30}\b(?:to |in |at |when )?(?:read|load|fetch)(?:s|ing)?\b",
+            r"\b" + _INPUT + r" (?:is (?:the |a )?)?(?:bottleneck|bound)\b",
+            r"\bbottleneck\b[^.\r\n]{0,20}\b" + _INPUT + r"\b",
+            r"\b(?:sequence|generators?|fit_generator|imagedatagenerator|flow_from_\w{6,10})\b[^.\r\n]{0,20}\bis (?:"
+            r"\w{1,12} )"
+            r"{0,2}slow\w{0,2}\b",
+            _BOTH.format(_FEEDING, _SLUGGISH),
+            r"\bread(?:ing)?\b[^.\r\n]{0,16}\bdata\b[^.\r\n]{0,12}\bblock",
+            r"\b(?:tfrecord\w{0,8}|(?:input |data |resulting |new )?pipeline|prefetch\w{0,4}|\.cache\(\)|num_workers)\b"
+            r"[^.\r\n]{0,40}\b(?:much |far |lot |\d ?x |times |significantly )(?:faster|quicker)",
+            r"(?:io|\u8bfb\u53d6|\u6570\u636e|\u8bfb).{0,8}(?:\u8ddf\u4e0d\u4e0a|\u592a\u6162|\u5f88\u6162"
+            r"|\u74f6\u9888)",
+        ),
+        r"\b(?:the|a|my) (?:pre-?trained )?(?:model|weights|checkpoint|librar\w{1,3}|module|page|tensorflow)\b"
+        r"|\b(?:not|isn.t|n't) (?:\w{1,8} )?slow|\bnot (?:\w{1,12} )?(?:input|i/?o|data)\b|not the case",
+    ),
+    (
+        "said-augmentation-slow",
+        (("augment", "pre-process", "preprocess"), ("slow", "bottleneck", "cpu", "time", "long")),
+        (
+            r"\b" + _PREPARES + r"\b[^.\r\n]{0,90}?\b(?:slow\w{0,4}|bottleneck|too long|(?:runs?|running|done|performed"
+            r"|executed|happens) (?:only )?(?:on|by|in) (?:the )?cpus?|takes? (?:\w{1,10} ){0,2}(?:time|long))",
+            r"\b(?:slow|bottleneck|time)\b[^.\r\n]{0,40}\b" + _PREPARES,
+        ),
+        "",
+    ),
+    (
+        "said-larger-batch",
+        (("batch",), ("fast", "speed", "util", "idle", "usage", "load", "quick", "small", "tiny")),
+        (
+            r"\b(?:increas|larg|bigg|upp|rais|high|doubl|greater)\w{0,4}\b[^.\r\n]{0,30}\bbatch\W{0,2}(?:size)?[^.\r"
+            r"\n]{0,80}?"
+            r"\b(?:faster|speed\w{0,3}|quick\w{0,3}|less time|(?:idle|util\w{0,8}|usage"
+            r"|load)[^.\r\n]{0,20}(?:decreas|drop"
+            r"|increas|rise|rose|went|goes|up|down|high)\w{0,4})",
+            r"\b(?:speed\w{0,3}|faster|util\w{0,8})\b[^.\r\n]{0,20}\bby (?:upping|increasing|raising|using"
+            r"|doubling)[^.\r\n]"
+            r"{0,20}batch",
+            r"\b(?:because|due to|maybe|perhaps|guess|think|suspect|too|very|such a?)\b[^.\r\n]{0,16}\b(?:small|tiny"
+            r"|low)\b"
+            r"[^.\r\n]{0,12}\bbatch\W{0,2}sizes?\b",
+            r"\b(?:fast|speed)\w{0,4}\b[^.\r\n]{0,40}\bbatch\W{0,2}size\b[^.\r\n]{0,60}\b(?:as high|as large"
+            r"|high(?:er)?|larger?"
+            r"|bigg?er)\b",
+            r"\b(?:lower|less|slower)\b[^.\r\n]{0,30}\b(?:for|with|at) (?:small|smaller|tiny) batch",
+        ),
+        r"\bmemory\b|oom\b|did(?:n't| not)|does(?:n't| not)|no (?:effect|change|difference)|not the case",
+    ),
+    (
+        "said-weak-gpu",
+        (("old", "weak", "low-end", "low end", "entry", "budget", "cheap"), (*CARDS, "card")),
+        (
+            r"\b(?:gpu|(?:graphics?|video) card|card)\b[^.\r\n]{0,30}\b(?:quite |very |too |pretty |rather |really "
+            r"|just "
+            r"|an? ){0,2}" + _WEAK + r"\b",
+            r"\b" + _WEAK + r" (?:nvidia )?(?:gpu|(?:graphics?|video) card)",
+        ),
+        r"\b(?:not|isn't|no) \w{0,8} ?(?:old|weak|low)|\b(?:than|replac\w{1,3}|my previous|the) (?:old|older)\b",
+    ),
+    (
+        "said-nan",
+        (("nan",), ("loss", "gradient", "output", "weights")),
+        (
+            r"\bloss(?:es)?\b[^.\r\n]{0,60}\bnans?\b",
+            r"\bnans?\b[^.\r\n]{0,24}\b(?:loss|gradients?|outputs?|weights|error)",
+            r"\b(?:outputs?|gradients?|weights)\b[^.\r\n]{0,30}\bnans?\b",
+        ),
+        (
+            r"\b(?:no|not|without|avoid\w{0,3}|prevent\w{0,3}|fix\w{0,3}|terminate\w{0,2})\b[^.\r\n]{0,16}\bnan"
+            r"|is_?nan"
+        ),
+    ),
+    (
+        "said-hangs",
+        (
+            (
+                *("hang", "hung", "stuck", "freez", "frozen", "deadlock", "blocks forever", "never start"),
+                *("\u5361\u4f4f", "\u5361\u6b7b"),
+            ),
+        ),
+        (
+            r"\b(?:hangs?|hanging|hung|freezes?|frozen|deadlock\w{0,3}|blocks forever|never starts?)\b",
+            r"\bstucks?\b",
+            r"\u5361\u4f4f|\u5361\u6b7b",
+        ),
+        r"\b(?:not|no longer|doesn't|does not|without) (?:hang|stuck|freez|get)|\bfrozen (?:graph|layer|model)"
+        r"|\bpip3? freeze"
+        r"|\bi(?: am|.m| was| got)? stuck|\bstuck with\b",
+    ),
+    (
+        "said-distributed",
+        (
+            (
+                *("multiworker", "multi-worker", "multi worker", "multi-node", "multi node", "tf_config", "horovod"),
+                *("allreduce", "all-reduce", "all_reduce", "nccl", "grpc://"),
+            ),
+        ),
+        (r"multi[- ]?(?:worker|node)|\btf_config\b|\bhorovod|\ball[-_]?reduce|(?<!nvidia-)\bnccl|grpc://",),
+        "",
+    ),
+)
