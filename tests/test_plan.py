@@ -233,7 +233,9 @@ class TestCommands:
         stack = build_stack(wheel, None, machine, ())
         command, *loader = install_commands(stack, interpreter)
         assert bool(loader) == (wheel.tensorflow == "2.21.0")
-        assert shlex.split(command) == [interpreter, "-m", "pip", "install", *stack.requirements]
+        # A file whose name looks like an option is named as the file that it is.
+        word = f"./{interpreter}" if interpreter.startswith("-") else interpreter
+        assert shlex.split(command) == [word, "-m", "pip", "install", *stack.requirements]
         assert all(Requirement(text) for text in stack.requirements)
 
 
