@@ -64,7 +64,8 @@ ROWS: tuple[tuple[str, tuple[tuple[str, ...], ...], tuple[str, ...], str], ...] 
             r"\b(?:periodica?l?ly|occasional\w{0,2}|only sometimes|not constant\w{0,2})\b[^.\r\n]{0,12}\b(?:used?"
             r"|usage|using)\b"
             r"[^.\r\n]{0,8}\bgpu",
-            r"\bgpu[ -]" + _LOAD + r"\b[^.%\d\r\n]{0,24}(?<![\d.])0 ?% (?:for |during )?(?:most|much|nearly all|almost all)\b",
+            r"\bgpu[ -]" + _LOAD + r"\b[^.%\d\r\n]{0,24}(?<![\d.])0 ?% (?:for |during )?(?:most|much|nearly all"
+            r"|almost all)\b",
             # Little time, and loads that come and go.
             r"\b\d{1,3}(?:\.\d)? ?% of (?:the )?(?:device|gpu) time\b[^.\r\n]{0,8}\bidle",
             r"\b(?:device|gpu)\b[^.\r\n]{0,8}\bidle time\b",

@@ -87,6 +87,8 @@ ROWS: tuple[tuple[str, tuple[tuple[str, ...], ...], tuple[str, ...], str], ...] 
             r"\b(?:set|select|chose|choose|pick)\w{0,3}\b[^.\r\n]{0,24}\bgpus? ?\d\b[^\r\n]{0,90}\bnvidia-smi\b"
             r"[^.\r\n]{0,60}\bgpus? ?\d\b",
             r"\bnvidia-smi\b[^.\r\n]{0,12}\blists\b[^.\r\n]{0,24}\bpci\b",
+            r"\bcuda_device_order\W{1,5}pci_bus_id\b[^.\r\n]{0,30}\b(?:fix|solv|help|work|did)",
+            r"\bcuda_visible_devices\W{1,5}\d\b[^\r\n]{0,60}\bnvidia-smi\b[^.\r\n]{0,40}\bgpu ?\d\b",
         ),
         r"",
     ),

@@ -83,6 +83,11 @@ _FEW_AND_MANY = (
     + r"[^\r\n]{0,120}?\b(?:both|two|[2-9]|three|four|all)(?: the)?[ -]gpus\b[^\d\r\n]{0,40}"
     r"(?P<all>\d{1,6}(?:\.\d{1,3})?) ?" + _UNIT.format("many")
 )  # fmt: skip
+_MANY_AND_FEW = (
+    r"\b(?:both|two|[2-9]|three|four|all)(?: the)?[ -]gpus\b[^\d\r\n]{0,40}(?P<all>\d{1,6}(?:\.\d{1,3})?) ?"
+    + _UNIT.format("many") + r"[^\r\n]{0,120}?\b(?:one|1|single|a single)[ -]gpu\b[^\d\r\n]{0,40}"
+    r"(?P<one>\d{1,6}(?:\.\d{1,3})?) ?" + _UNIT.format("few")
+)  # fmt: skip
 _SLOW = (
     r"\b(?:slow(?:er|ly)?|too long|so long|very long|long time|bottleneck\w{0,3}|speed (?:it |this )?up|hours)\b"
     "|[\u6162]|\u9045[\u3044\u304f]|\ub290[\ub9ac\ub824]|\u043c\u0435\u0434\u043b\u0435\u043d\u043d"
@@ -242,7 +247,8 @@ class Reader:
             return
         if any(word in low for word in _COMPARING):
             yield from self._compared(text, low)
-        if "gpus" in low and (match := compiled(_FEW_AND_MANY).search(low)) is not None:
+        match = (compiled(_FEW_AND_MANY).search(low) or compiled(_MANY_AND_FEW).search(low)) if "gpus" in low else None
+        if match is not None:
             one = float(match["one"]) * _seconds(match["few"])
             if float(match["all"]) * _seconds(match["many"]) >= one:
                 yield "said-more-gpus-slower"
