@@ -123,3 +123,15 @@ def test_an_error_that_no_rule_explains_is_no_health() -> None:
     report = report_of("cuda_driver.cc:1278] could not retrieve CUDA device count: CUDA_ERROR_NOT_INITIALIZED: error\n")
     assert report.verdict is Verdict.UNKNOWN
     assert report.summary == "the text shows an error whose cause it does not tell (cuda-error, line 1)"
+
+
+@pytest.mark.parametrize(
+    ("text", "lead"),
+    [
+        ("Wheels are published for Linux, macOS and Windows.\n", ""),
+        ("I run TensorFlow 2.15 on macOS 14.2 and no GPU is found.\n", "macos-no-gpu"),
+        ("macOS-13.4-arm64-arm-64bit\n", "macos-no-gpu"),
+    ],
+)
+def test_the_name_of_macos_alone_is_no_sign_of_it(text: str, lead: str) -> None:
+    assert lead_of(report_of(text)) == lead

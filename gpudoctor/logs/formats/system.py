@@ -37,8 +37,10 @@ _IDS = {"ubuntu": "ubuntu", "debian": "debian", "fedora": "fedora", "centos": "c
 _SIGNS = (
     ("windows", ("\\Users\\", "C:\\", ".dll", "Microsoft Windows", "Windows-10-", "Windows-11-", "PS C:")),
     ("linux", (".so.", "/usr/lib", "/home/", "/lib64", "/usr/local/", "GNU/Linux", "x86_64-linux-gnu", "/dev/nvidia")),
-    ("macos", ("Darwin ", "darwin", "macOS", "/Users/", "tensorflow-metal", "tensorflow-macos", "Apple M", "MacBook")),
-)
+    # The name alone stands in what is for several systems.
+    ("macos", ("Darwin ", "darwin", "macOS-", "macOS 1", "macOS 2", "/Users/", "tensorflow-metal", "tensorflow-macos",
+               "Apple M", "MacBook")),
+)  # fmt: skip
 
 
 class Reader:
