@@ -124,7 +124,7 @@ def _system(seen: Seen) -> None:
         signs = [name for name in ("windows", "linux", "macos") if name in seen.hints]
         if "windows-prompt" in seen.hints and "macos" not in signs:
             seen.note("host.os", "windows", seen.hints["windows-prompt"])
-        elif len(signs) == 1:
+        elif len(signs) == 1 and not (signs == ["macos"] and "linux-name" in seen.hints):
             seen.note("host.os", signs[0], seen.hints[signs[0]])
     without = seen.hints.get("container-without-gpus")
     if without and seen.value("host.container") is None and _finds_no_driver(seen):

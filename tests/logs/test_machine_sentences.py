@@ -35,3 +35,9 @@ from tests.logs.test_texts import lead_of, report_of
 )
 def test_near_miss_is_no_fault(text: str) -> None:
     assert lead_of(report_of(text + "\n")) in ("", "nothing")
+
+
+def test_a_text_about_several_systems_is_of_none() -> None:
+    report = report_of("Platforms: macOS 12, Ubuntu 20.04\npip install tensorflow\n")
+    assert lead_of(report) == ""
+    assert lead_of(report_of("Platform: macOS 12\nphysical devices: []\n")) == "macos-no-gpu"

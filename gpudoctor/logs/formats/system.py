@@ -40,6 +40,8 @@ _SIGNS = (
     # The name alone stands in what is for several systems.
     ("macos", ("Darwin ", "darwin", "macOS-", "macOS 1", "macOS 2", "/Users/", "tensorflow-metal", "tensorflow-macos",
                "Apple M", "MacBook")),
+    # Beside macOS's name it tells that the text is about several systems.
+    ("linux-name", ("Ubuntu", "ubuntu", "Debian", "debian", "CentOS", "Fedora", "Linux")),
 )  # fmt: skip
 
 
