@@ -138,8 +138,20 @@ def first_cuda_for(compute_capability: str) -> str:
     return min((row.cuda for row in rows), key=version)
 
 
+FIRST_WHEEL = "1.13"
+
+
 def cuda_of_build(tensorflow: str, package: str, platform: str, built_with: str | None) -> str:
     """The CUDA release of a build: its own text, made exact by the tables where it says "10"; raises NotCovered."""
     if built_with and len(cuda_release(built_with)) > 1:
         return built_with
-    return cuda_of(wheel(tensorflow, package, platform))
+    try:
+        return cuda_of(wheel(tensorflow, package, platform))
+    except NotCovered:
+        if package != "tensorflow-gpu" or version(tensorflow) >= version(FIRST_WHEEL):
+            raise
+        # Older than the list of wheels: the tested builds of that time tell, CUDA 9 and 8 as "9" and "8".
+        tested = tested_build(tensorflow, "windows" if platform.startswith("win") else "linux")
+        if not tested.cuda:
+            raise
+        return tested.cuda if "." in tested.cuda else f"{tested.cuda}.0"

@@ -17,7 +17,7 @@ from gpudoctor.facts.from_places import (
     cudnn_driver,
     nvml_answer,
 )
-from gpudoctor.facts.from_versions import api_mismatch, mismatch, reported
+from gpudoctor.facts.from_versions import api_mismatch, mismatch, preloads, reported
 from gpudoctor.facts.model import Api, ApiAnswer, Device, LibcudaKind, LogEvent
 from gpudoctor.logs.seen import Seen
 
@@ -277,6 +277,7 @@ _HANDLERS: dict[str, Callable[[Seen, LogEvent, str], None]] = {
     "reported-libcuda": reported("driver.libcuda_version"),
     "reported-kernel": reported("driver.kernel_module_version"),
     "kernel-module-version": reported("driver.kernel_module_version"),
+    "preload-check": preloads,
     "nvml-failed": _nvml(None),
     "nvml-mismatch": _nvml(NVML_MISMATCH),
     "smi-no-communication": _nvml(NVML_NOT_LOADED),

@@ -30,6 +30,7 @@ def apply_form(seen: Seen) -> None:
     """Note the facts that only a form or a sentence tells."""
     if not any(name in seen.packages for name in PROVIDERS):
         _fill(seen, "tensorflow.version")
+        _fill(seen, "tensorflow.distribution")
         if "tensorflow.version" not in seen.facts and (release := _spoken(seen, RELEASE, RELEASES)):
             seen.note("tensorflow.version", *release)
     if seen.value("python.version") is None and "python-folder" not in seen.hints:

@@ -1,4 +1,4 @@
-"""Versions of the driver's parts, as messages tell them."""
+"""Versions of the driver's parts, and TensorFlow's package, as messages tell them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,12 @@ from gpudoctor.facts.model import LibcudaKind, LogEvent
 from gpudoctor.logs.seen import Seen
 
 NVML_MISMATCH = 18
+
+
+def preloads(seen: Seen, _: LogEvent, at: str) -> None:
+    """Take a TensorFlow that looks for the CUDA runtime at its import for one of the package for GPUs."""
+    seen.note("tensorflow.cuda_build", True, at)
+    seen.note("tensorflow.distribution", "tensorflow-gpu", at)
 
 
 def mismatch(seen: Seen, event: LogEvent, at: str) -> None:

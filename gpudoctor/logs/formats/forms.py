@@ -148,6 +148,8 @@ class Reader:
         elif field in ("tensorflow.version", "python.version"):
             pattern = _RELEASE if field == "tensorflow.version" else _PYTHON
             found = {match["version"] for match in compiled(pattern).finditer(value)}
+            if field == "tensorflow.version" and "gpu" in value[:20].casefold():
+                self._keep("tensorflow.distribution", "tensorflow-gpu", at, seen)
         elif field == "host.machine" and (match := compiled(_MACHINE).search(value)):
             found = {match[0]}
         elif field == "cuda" and (match := compiled(_CUDA).match(value)):
@@ -203,6 +205,8 @@ def _field(text: str) -> tuple[str, str]:
     name, colon, value = text.partition(":")
     if not colon:
         name, colon, value = text.partition("=")
+    if not colon:
+        name, colon, value = text.lstrip(" -").partition(" -")
     if not colon or len(name) > LONGEST_NAME or value[:1] == "=":
         return "", ""
     name = name.lstrip(" *_>#-.0123456789").partition("(")[0].strip(" *_").casefold()

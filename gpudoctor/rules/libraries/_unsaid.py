@@ -23,6 +23,8 @@ def nothing_else_explains(facts: Facts) -> bool:
     """
     if not isinstance(facts.tensorflow.run, Unknown):
         return False  # it was started, here or in the text: what came of that tells more
+    if _import_stops(facts):
+        return True
     listed = facts.tensorflow.devices.get()
     if listed is None or any(device.kind == "GPU" for device in listed):
         return False
@@ -31,6 +33,24 @@ def nothing_else_explains(facts: Facts) -> bool:
     told = [event.message for event in facts.tensorflow.events.get() or () if event.message not in NO_REASON]
     well = _driver_is_well(facts) or _another_runtime(facts)
     return not told and well and _gpus_are_served(facts) and not _settled(facts)
+
+
+# Up to here TensorFlow on Windows does not import where the CUDA runtime that it names is not found.
+LAST_THAT_STOPS = "2.0.99"
+
+
+def _import_stops(facts: Facts) -> bool:
+    """Whether an import is said to fail on Windows with another CUDA runtime than TensorFlow for the GPU names."""
+    version = facts.tensorflow.version.get()
+    if facts.host.os.get() != "windows" or version is None or facts.tensorflow.cuda_build.get() is not True:
+        return False
+    names = {event.message for event in facts.tensorflow.events.get() or ()}
+    if "import-said" not in names or names - {"import-said", "preload-check"}:
+        return False
+    try:
+        return compat.version(version) <= compat.version(LAST_THAT_STOPS) and _another_runtime(facts)
+    except FactUnavailable:
+        return False
 
 
 def _another_runtime(facts: Facts) -> bool:

@@ -42,6 +42,8 @@ LEAST = r">=(\d[\w.]*)"
         "importing it fails",
         "broken": "the compiled part of the protobuf package does not load: it is damaged, mixed of two releases, or "
         "made for another system",
+        "gone": "the protobuf package, without which TensorFlow is not imported, is not installed, or another package "
+        "called google hides it",
         "declared": "TensorFlow {version} requires protobuf {need}, and {protobuf} is installed",
     },
 )
@@ -122,6 +124,14 @@ def _from_log(self: Rule, facts: Facts) -> Draft | None:
 def _broken(self: Rule, facts: Facts) -> Draft | None:
     """Return the finding for a protobuf whose own library does not load."""
     broken = events(facts, "protobuf-broken")
+    gone = tuple(e for e in events(facts, "no-module") if e.parameters.get("module") == "google.protobuf")
+    if gone and not broken:
+        return self.finding(
+            seen(gone),
+            variant="gone",
+            confidence=Confidence.LIKELY,
+            remedies=_remedies(facts, conflict(facts, "protobuf"), "protobuf"),
+        )
     if not broken:
         return None
     again = (*pip_commands(facts, "uninstall -y", "protobuf"), pip_commands(facts, "install", "protobuf")[-1])
