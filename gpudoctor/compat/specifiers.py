@@ -45,6 +45,8 @@ def _compared(operator: str, bound: Version, version: Version, *, wildcard: bool
             return version <= bound
         case ">=":
             return version >= bound
+        case "<" if bound.is_postrelease:
+            return None  # whether <2.post1 admits 2.0rc1 depends on the release of packaging
         case "<":  # <2 leaves out 2.0rc1 too
             same = Version(version.base_version) == Version(bound.base_version)
             return version < bound and (bound.is_prerelease or not version.is_prerelease or not same)

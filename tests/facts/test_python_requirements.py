@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from packaging.markers import Marker
 from packaging.specifiers import SpecifierSet
@@ -207,6 +207,7 @@ COMPATIBLE = st.builds(lambda a, b: f"~={a}.{b}", NUMBERS, NUMBERS)
 
 
 @given(VERSIONS, st.lists(CLAUSES | WILDCARDS | COMPATIBLE, max_size=3))
+@example("0rc1", ["<0.post1"])
 def test_specifiers_as_packaging_reads_them(version: str, clauses: list[str]) -> None:
     specifier = ",".join(clauses)
     expected = SpecifierSet(specifier).contains(version, prereleases=True)
