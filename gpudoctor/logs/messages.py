@@ -19,6 +19,12 @@ _GPU = (
     r"compute capability: (?P<compute_capability>\d+\.\d+)"
 )
 _CUINIT = r"ailed call to cuInit: (?:INTERNAL: CUDA error: Failed call to cuInit: )?"
+# The loader's words in Spanish, German, Italian and French; in Chinese, Russian and Japanese, one character a byte.
+_NOT_OPENED = (
+    "no se puede abrir|[Kk]ann Shared-Object-Datei nicht|impossibile aprire|ne peut ouvrir|impossible d'ouvrir|"
+    + "\u65e0\u6cd5\u6253\u5f00|\u043d\u0435\u0432\u043e\u0437\u043c\u043e\u0436\u043d\u043e \u043e\u0442"
+    "\u043a\u0440\u044b\u0442\u044c|\u5171\u6709\u30aa\u30d6\u30b8\u30a7\u30af\u30c8".encode().decode("latin-1")
+)
 _CUDA_LIBRARY = r"cudart|cublas|cublasLt|cufft|curand|cusolver|cusparse|nccl|nvJitLink|nvrtc|cudnn[\w-]{0,40}"
 
 MESSAGES: tuple[Message, ...] = (
@@ -161,7 +167,9 @@ MESSAGES: tuple[Message, ...] = (
         "library-not-loaded",
         _K.GPU_UNUSABLE,
         ("Could not load dynamic library '", "Could not dlopen library '"),
-        r"Could not (?:load dynamic|dlopen) library '(?P<library>(?:lib)?(?:cuda|" + _CUDA_LIBRARY + r")[\w.]{0,20})'",
+        r"Could not (?:load dynamic|dlopen) library '(?P<library>(?:lib)?(?:cuda|nvcuda(?=\.)|"
+        + _CUDA_LIBRARY
+        + r")[\w.]{0,20})'",
         "The named library was not found on the loader's path.",
         "dso_loader.cc",
         ">=1.14",
@@ -243,7 +251,9 @@ MESSAGES: tuple[Message, ...] = (
             "OOM when allocating tensor",
             " ran out of memory trying to allocate ",
             "Out of memory while trying to allocate ",
+            "Out of memory allocating ",
             "failed to allocate memory [Op:",
+            "RESOURCE_EXHAUSTED: failed to allocate memory",
             "SameWorkerRecvDone unable to allocate output tensor",
             "Dst tensor is not initialized",
             "failed. Status: out of memory",
@@ -254,6 +264,7 @@ MESSAGES: tuple[Message, ...] = (
         r"|ailed to alloc(?:ate)? (?P<size>[\d.]{1,12}[KMGT]?i?B?)[^\r\n]{0,60}? from device: CUDA_ERROR_OUT_OF_MEMORY"
         r"|ran out of memory trying to allocate (?P<wanted>[\d.]{1,12}[KMGT]?i?B)?"
         r"|Out of memory while trying to allocate (?P<bytes>\d{1,15})?"
+        r"|Out of memory allocating \d"
         r"|CUDA_ERROR_OUT_OF_MEMORY|failed to allocate memory|SameWorkerRecvDone|Dst tensor is not initialized"
         r"|\] \d{1,6} Chunks of size \d{1,12} totalling"
         r"|(?P<call>(?:cuda[A-Z]\w{3,30}\(\)(?: on GPU:\d{1,3})?"
@@ -307,10 +318,14 @@ MESSAGES: tuple[Message, ...] = (
     Message(
         "cuda-library-not-linked",
         _K.IMPORT_FAILED,
-        ("cannot open shared object file",),
+        ("cannot open shared object file", "ImportError: lib"),
         # A person quotes it without the name of the error: in a title, or in quotation marks.
         r"(?:(?:ImportError|OSError|loading shared libraries): |[\"'`#] ?|\A[> ]{0,8})"
-        r"(?P<library>lib(?:cuda|cupti|" + _CUDA_LIBRARY + r")(?=\.so)[\w.]{0,20}): cannot open shared object file",
+        r"(?P<library>lib(?:cuda|cupti|"
+        + _CUDA_LIBRARY
+        + r")(?=\.so)[\w.]{0,20}): (?:cannot open shared object file|"
+        + _NOT_OPENED
+        + r")",
         "A build that is linked to this CUDA library cannot start without it.",
         "dynamic loader",
         "<1.14",
@@ -674,6 +689,8 @@ MESSAGES: tuple[Message, ...] = (
         _K.OPERATION_FAILED,
         (
             "Collective ops is aborted by",
+            "UnavailableError: Socket closed",
+            "UNAVAILABLE: Socket closed",
             "Collective has timed out during execution",
             "heartbeat timeout. This indicates that the remote task has failed",
         ),

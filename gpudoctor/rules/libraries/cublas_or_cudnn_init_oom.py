@@ -25,7 +25,7 @@ OTHER_CAUSES = (
     "zlib-missing",
 )
 # They name no cause; alone, it is mostly this one.
-NOT_STARTED = ("convolution-not-started", "blas-failed")
+NOT_STARTED = ("convolution-not-started", "blas-failed", "no-algorithm-worked")
 OTHER_REASONS = ("no-kernel-image", "invalid-kernel-image", "invalid-ptx", "gpu-lost", "library-not-loaded",
                  "compiled-from-ptx", "cudnn-status", "cublas-status")  # fmt: skip
 MEMORY = ("out-of-memory", "out-of-memory-tensor", "out-of-memory-device", "out-of-memory-xla", "resource-exhausted")

@@ -216,7 +216,14 @@ def _unsolved(facts: Facts) -> tuple[LogEvent, ...]:
 
 # Parts of every TensorFlow: where one is not there, what is there is of several releases, or half removed.
 OWN_PARTS = (
-    *("tensorflow.python.", "tensorflow.compat.", "tensorflow.core.", "tensorflow._api.", "tensorflow.tools."),
+    *(
+        "tensorflow.python.",
+        "tensorflow.keras.",
+        "tensorflow.compat.",
+        "tensorflow.core.",
+        "tensorflow._api.",
+        "tensorflow.tools.",
+    ),
     *("tensorflow_core.", "tensorflow.tsl."),
 )
 
