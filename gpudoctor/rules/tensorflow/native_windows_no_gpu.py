@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from gpudoctor import compat
 from gpudoctor.facts.model import Facts
 from gpudoctor.findings import Applicability, Capability, Remedy, Severity
+from gpudoctor.rules.hardware._packages import tells_of_installing
 from gpudoctor.rules.python._state import events
 from gpudoctor.rules.registry import Draft, Rule, rule
 from gpudoctor.rules.tensorflow._install import tensorflow_that_fits
@@ -48,8 +49,8 @@ def native_windows_no_gpu(self: Rule, facts: Facts) -> Iterator[Draft]:
         return
     yield self.finding(
         ("host.os", "tensorflow.version", "tensorflow.distribution"),
-        # What cannot even be imported is mended first.
-        severity=Severity.WARNING if events(facts, *NOT_LOADED) else Severity.ERROR,
+        # What cannot even be installed or imported is mended first.
+        severity=Severity.WARNING if events(facts, *NOT_LOADED) or tells_of_installing(facts) else Severity.ERROR,
         remedies=(USE_WSL, *tensorflow_that_fits(facts)),
         version=version,
     )
