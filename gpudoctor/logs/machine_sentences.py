@@ -39,6 +39,16 @@ ROWS: tuple[tuple[str, tuple[tuple[str, ...], ...], tuple[str, ...], str], ...] 
         r"\b(?:should|why|not|never|without|n.t)\b[^.\r\n]{0,24}\b(?:both|install\w{0,3})\b",
     ),
     (
+        # Both by name and release, and which one is used, in Chinese.
+        "said-two-packages",
+        (
+            *(("tensorflow==", "tensorflow "), ("tensorflow-gpu", "tensorflow_gpu")),
+            *(("cpu",), ("\u9ed8\u8ba4", "\u7528\u7684\u662f")),
+        ),
+        (r"\btensorflow ?(?:==)? ?[12]\.\d[^\r\n]{0,60}cpu[^\r\n]{0,40}tensorflow[-_]gpu",),
+        r"",
+    ),
+    (
         "said-secure-boot",
         (("secure boot", "secureboot", "secure-boot"),),
         (

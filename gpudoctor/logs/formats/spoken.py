@@ -15,7 +15,7 @@ RELEASES, CARDS = f"{KEY}several releases", f"{KEY}several cards"
 LONGEST = 1200
 
 _RELEASE = (
-    r"(?<![\w./=-])(?:tensorflow|tf)(?:[-_ ](?:gpu|intel))?(?: version| v\.?)?[ =:v-]{0,4}"
+    r"(?<![\w./=-])(?:tensorflow|tf)(?:[-_ ](?:gpu|intel))?(?: version| v\.?)?(?: - ?|[ =:v]{0,3})"
     r"(?P<version>[12]\.\d{1,2}(?:\.\d{1,2})?)(?![\w.]{0,4}\d|[-.]?(?:rc|dev|cp|py|gpu))"
 )
 _CARD = (
@@ -41,6 +41,8 @@ _PRINTED = (
     ".whl",
     "ollecting ",
     "ownloading ",
+    "using cached",
+    ".tar",
     "uccessfully installed",
     "site-packages",
 )
