@@ -53,8 +53,7 @@ def gpu_arch_too_new_for_wheel(self: Rule, facts: Facts, gpu: Gpu) -> Iterator[D
     if told:
         yield from told
         return
-    unsaid = isinstance(facts.tensorflow.cuda_build, Unknown) and isinstance(facts.tensorflow.run, Unknown)
-    # A text that names a release and a GPU: whether it is built with CUDA changes nothing of what it has code for.
+    unsaid = _in_text_alone(facts)
     if not unsaid and not facts.tensorflow.cuda_build.require():
         return
     answer = gpu_code(facts, gpu)
@@ -81,6 +80,12 @@ def gpu_arch_too_new_for_wheel(self: Rule, facts: Facts, gpu: Gpu) -> Iterator[D
         cuda=answer.ptx_cuda or facts.tensorflow.built_with_cuda.get() or "",
         serves=facts.driver.cuda_version.get() or "",
     )
+
+
+def _in_text_alone(facts: Facts) -> bool:
+    """Whether a text names release and GPU, and not the build: that changes nothing of what the release has code for."""
+    asked = (facts.tensorflow.cuda_build, facts.tensorflow.run, facts.libraries.found)
+    return all(isinstance(fact, Unknown) for fact in asked)
 
 
 def _remedies(facts: Facts, answer: compat.CodeAnswer, *, hard: bool, by_driver: bool) -> tuple[Remedy, ...]:
