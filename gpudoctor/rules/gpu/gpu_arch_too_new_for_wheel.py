@@ -83,7 +83,7 @@ def gpu_arch_too_new_for_wheel(self: Rule, facts: Facts, gpu: Gpu) -> Iterator[D
 
 
 def _in_text_alone(facts: Facts) -> bool:
-    """Whether a text names release and GPU, and not the build: that changes nothing of what the release has code for."""
+    """Whether a text names release and GPU, not the build: it changes nothing of what the release has code for."""
     asked = (facts.tensorflow.cuda_build, facts.tensorflow.run, facts.libraries.found)
     return all(isinstance(fact, Unknown) for fact in asked)
 
