@@ -7,15 +7,14 @@ from collections.abc import Iterator
 from gpudoctor import compat
 from gpudoctor.facts.model import Facts
 from gpudoctor.findings import Applicability, Capability, Remedy, Severity
-from gpudoctor.rules.hardware._packages import tells_of_installing
 from gpudoctor.rules.python._state import events
 from gpudoctor.rules.registry import Draft, Rule, rule
 from gpudoctor.rules.tensorflow._install import tensorflow_that_fits
 
 # Published wheels: those for Windows are CUDA builds up to 2.10.1 and CPU builds from 2.11.0 on.
 FIRST_WITHOUT_CUDA = "2.11"
-# TensorFlow's own library does not load.
-NOT_LOADED = ("native-runtime-not-loaded", "dll-load-failed")
+# TensorFlow's own library does not load, or no TensorFlow got installed.
+NOT_THERE = ("native-runtime-not-loaded", "dll-load-failed", "tensorflow-gpu-removed")
 USE_WSL = Remedy(
     summary="Install WSL2 (Windows 10 21H2 or newer), and TensorFlow inside it. The NVIDIA driver stays on Windows; "
     "install none inside WSL.",
@@ -50,7 +49,7 @@ def native_windows_no_gpu(self: Rule, facts: Facts) -> Iterator[Draft]:
     yield self.finding(
         ("host.os", "tensorflow.version", "tensorflow.distribution"),
         # What cannot even be installed or imported is mended first.
-        severity=Severity.WARNING if events(facts, *NOT_LOADED) or tells_of_installing(facts) else Severity.ERROR,
+        severity=Severity.WARNING if events(facts, *NOT_THERE) else Severity.ERROR,
         remedies=(USE_WSL, *tensorflow_that_fits(facts)),
         version=version,
     )
