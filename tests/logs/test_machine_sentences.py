@@ -40,4 +40,5 @@ def test_near_miss_is_no_fault(text: str) -> None:
 def test_a_text_about_several_systems_is_of_none() -> None:
     report = report_of("Platforms: macOS 12, Ubuntu 20.04\npip install tensorflow\n")
     assert lead_of(report) == ""
+    assert lead_of(report_of("It works on macOS, but on the server:\nphysical devices: []\n")) != "macos-no-gpu"
     assert lead_of(report_of("Platform: macOS 12\nphysical devices: []\n")) == "macos-no-gpu"

@@ -47,7 +47,7 @@ _MACHINE = r"(?<!\w)(?:aarch64|arm64|armv[67]l?|x86_64)(?!\w)"
 _SENTENCE_WORDS = ("windows", "win7", "win8", "win1", "win 1", "wsl", " mac", "m1 ", "m2 ", "m3 ", "m4 ", "os x")
 _COLAB = r"\b(?:google colab|(?:in|on|with|using|from|use) (?:google )?colab)(?:oratory)?\b"
 # It works there, or another place is compared with it.
-_NOT_COLAB = r"\b(?:works?|worked|working|fine|local\w{0,3}|instead|unlike|should|could|try|recommend\w{0,2})\b|https?:"
+_ELSEWHERE = r"\b(?:works?|worked|working|fine|local\w{0,3}|instead|unlike|should|could|try|recommend\w{0,2})\b|https?:"
 _JETSON = r"\bjetson[ -](?:nano|orin|xavier|agx|tx[12]|thor)|\bjet ?pack\b"
 _RELEASE = r"(?<![\d.])(?P<version>[12]\.\d{1,2}(?:\.\d{1,2})?(?:rc\d)?)(?![\d.]|-rc)"
 _PYTHON = r"(?<![\d.])(?P<version>[23]\.\d{1,2}(?:\.\d{1,2})?)(?![\d.])"
@@ -168,7 +168,7 @@ class Reader:
             if "wsl" in low:
                 seen.hint(f"{KEY}wsl", at)
             for system, pattern in _SENTENCES:
-                if compiled(pattern).search(low):
+                if compiled(pattern).search(low) and not compiled(_ELSEWHERE).search(low):
                     self._keep("said host.os", system, at, seen)
         if (
             any(word in low for word in _NO_GPU_WORDS)
@@ -182,7 +182,7 @@ class Reader:
             self._keep("host.machine", "armv7l" if small else "aarch64", at, seen)
         if "jet" in low and compiled(_JETSON).search(low):
             seen.hint(f"{KEY}jetson", at)
-        if "colab" in low and compiled(_COLAB).search(low) and not compiled(_NOT_COLAB).search(low):
+        if "colab" in low and compiled(_COLAB).search(low) and not compiled(_ELSEWHERE).search(low):
             seen.hint(COLAB_SAID, at)
         if "with_cuda" in low and (match := compiled(_BUILT).search(low)):
             self._keep("tensorflow.cuda_build", match["answer"], at, seen)
