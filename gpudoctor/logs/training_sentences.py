@@ -111,8 +111,12 @@ ROWS: tuple[tuple[str, tuple[tuple[str, ...], ...], tuple[str, ...], str], ...] 
             + _CALL
             + r"\b[^\r\n]{0,120}?"
             + _LATER,
-            r"\bfirst (?:\w{1,12} ){0,2}?" + _CALL + r"\b(?:[^.\r\n]|\.(?=\w)){0,90}?" + _MUCH
-            + r"[^\r\n]{0,120}?" + _LATER,
+            r"\bfirst (?:\w{1,12} ){0,2}?"
+            + _CALL
+            + r"\b(?:[^.\r\n]|\.(?=\w)){0,90}?"
+            + _MUCH
+            + r"[^\r\n]{0,120}?"
+            + _LATER,
         ),
         r"\bloss\b|accura|\b(?:because|since|as|due to|normal|expected|of course|warm-?up|slightly)\b",
     ),
