@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from gpudoctor.facts.model import Facts, LogEvent
 from gpudoctor.findings import Applicability, Capability, Confidence, Remedy, Severity
+from gpudoctor.rules.memory._state import OUT_OF_MEMORY
 from gpudoctor.rules.python._state import events, seen
 from gpudoctor.rules.registry import Draft, Rule, rule
 
@@ -18,8 +19,6 @@ INTERNAL = "INTERNAL_ERROR"
 OTHER_CAUSES = (
     "cudnn-runtime-too-old",
     "cudnn-old-driver",
-    "cudnn-no-code",
-    "cudnn-parts-mixed",
     "cudnn-part-missing",
     "driver-insufficient",
     "zlib-missing",
@@ -28,7 +27,6 @@ OTHER_CAUSES = (
 NOT_STARTED = ("convolution-not-started", "blas-failed", "no-algorithm-worked")
 OTHER_REASONS = ("no-kernel-image", "invalid-kernel-image", "invalid-ptx", "gpu-lost", "library-not-loaded",
                  "compiled-from-ptx", "cudnn-status", "cublas-status")  # fmt: skip
-MEMORY = ("out-of-memory", "out-of-memory-tensor", "out-of-memory-device", "out-of-memory-xla", "resource-exhausted")
 
 GROW = Remedy(
     summary="Let TensorFlow take memory as it needs it, in this shell, and end other programs that hold the GPU's.",
@@ -62,7 +60,7 @@ def cublas_or_cudnn_init_oom(self: Rule, facts: Facts) -> Iterator[Draft]:
     if any(id(event) not in guessed for event in events(facts, *OTHER_CAUSES)):
         return
     told = told or alone
-    full = events(facts, *MEMORY) or tuple(e for e in told if "ALLOC_FAILED" in e.parameters.get("status", ""))
+    full = events(facts, *OUT_OF_MEMORY) or tuple(e for e in told if "ALLOC_FAILED" in e.parameters.get("status", ""))
     names = {"cuBLAS" if event.message.startswith(("cublas", "blas")) else "cuDNN" for event in told}
     yield self.finding(
         (*seen(told), *seen(full)),
@@ -75,7 +73,7 @@ def cublas_or_cudnn_init_oom(self: Rule, facts: Facts) -> Iterator[Draft]:
 
 def _alone(facts: Facts) -> tuple[LogEvent, ...]:
     """Return what says that cuBLAS or cuDNN did not start, where no other line gives a reason."""
-    reasons = [*OTHER_REASONS, *MEMORY]
+    reasons = [*OTHER_REASONS, *OUT_OF_MEMORY]
     told = events(facts, "cudnn-status")
     if told and all(event.parameters.get("status", "").endswith(INTERNAL) for event in told):
         reasons.remove("cudnn-status")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpudoctor import compat
-from gpudoctor.facts.model import Facts, Gpu, Known
+from gpudoctor.facts.model import Facts, Gpu, Known, LogEvent
 from gpudoctor.findings import Capability, Confidence, Severity
 from gpudoctor.rules.gpu._code import RUNS, another_runs, capability_of, gpu_code, is_hidden, shown_name
 from gpudoctor.rules.libraries._remedies import bring_cudnn
@@ -45,7 +45,7 @@ def cudnn_without_code_for_gpu(self: Rule, facts: Facts, gpu: Gpu) -> Iterator[D
     lowest, _ = compat.cudnn_lowest_capability(have, cuda)
     if compat.capability(cc) >= compat.capability(lowest) or gpu_code(facts, gpu).code not in RUNS:
         return
-    told = events(facts, "cudnn-no-code")
+    told = _refused(facts)
     spared = is_hidden(gpu) or another_runs(facts, gpu)
     yield self.finding(
         (*evidence, *shown(facts, library), "tensorflow.version", *seen(told)),
@@ -61,11 +61,16 @@ def cudnn_without_code_for_gpu(self: Rule, facts: Facts, gpu: Gpu) -> Iterator[D
 ARCHITECTURE = "ARCH_MISMATCH"
 
 
+def _refused(facts: Facts) -> tuple[LogEvent, ...]:
+    """Return what cuDNN said of a GPU that it has no code for."""
+    return tuple(e for e in events(facts, "cudnn-status") if ARCHITECTURE in e.parameters.get("status", ""))
+
+
 def _from_log(self: Rule, facts: Facts, gpu: Gpu) -> Iterator[Draft]:
     """Find what cuDNN says of the GPU in a text."""
     if isinstance(facts.libraries.found, Known) or gpu is not facts.gpus[0]:
         return
-    told = tuple(e for e in events(facts, "cudnn-status") if ARCHITECTURE in e.parameters.get("status", ""))
+    told = _refused(facts)
     if not told:
         yield from _from_packages(self, facts, gpu)
         return
