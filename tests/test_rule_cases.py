@@ -140,3 +140,9 @@ def test_each_cause_comes_with_something_to_do() -> None:
             if rule_id not in answered
         ]
     assert not speechless
+
+
+def test_rules_are_loaded_once_however_they_are_asked_for() -> None:
+    """While a machine is read, the rules are loaded ahead: that is in vain where the report then loads its own."""
+    assert load_rules() is load_rules(policy=False)
+    assert load_rules(policy=True) is load_rules(policy=True)

@@ -219,3 +219,8 @@ def test_the_json_is_plain_data(generator: ModuleType) -> None:
     for name in NAMES:
         data = json.loads(read_bytes(name))
         assert list(data) == ["schema", "name", "retrieved", "sources", "rows"]
+
+
+def test_the_list_of_tables_is_read_once() -> None:
+    """It is read ahead, while a machine is looked at; the report then asks for it again."""
+    assert compat.tables() is compat.tables()

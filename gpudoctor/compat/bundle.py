@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import pkgutil
 from pathlib import Path
@@ -113,6 +114,7 @@ def use_folder(folder: Path) -> tuple[str, ...]:
         raise TableError(f"{what}; tables are {', '.join(sorted(TYPES))}")
     _folder = folder
     _loaded.clear()
+    tables.cache_clear()
     for name in names:
         check(name, load(TYPES[name]))
     return tuple(names)
@@ -139,6 +141,7 @@ class Head(Struct, frozen=True):
     rows: tuple[msgspec.Raw, ...]
 
 
+@functools.cache
 def tables() -> tuple[TableInfo, ...]:
     """Every bundled table by name. The rows are counted and not decoded."""
     heads = (msgspec.json.decode(read_bytes(name), type=Head) for name in sorted(TYPES))

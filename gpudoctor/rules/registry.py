@@ -141,12 +141,16 @@ def rule_areas() -> Mapping[str, str]:
     return areas
 
 
-@functools.cache
 def load_rules(*, policy: bool = False) -> Mapping[str, Rule]:
     """Return all rules by id, sorted by id. Raises RuleDefinitionError at the first contradiction.
 
     policy: with those that hold a machine against what a policy asks; without one they cannot find anything.
     """
+    return _load_rules(policy)  # a cache here would take load_rules() and load_rules(policy=False) for two questions
+
+
+@functools.cache
+def _load_rules(policy: bool) -> Mapping[str, Rule]:
     rules: dict[str, Rule] = {}
     package = importlib.import_module("gpudoctor.rules")
     for area in pkgutil.iter_modules(package.__path__, "gpudoctor.rules."):
