@@ -1,4 +1,4 @@
-"""Sentences that come near to one of gpudoctor.logs.machine_sentences, and say something else."""
+"""Sentences that come near to one of gpudoctor.logs.sentences.machine, and say something else."""
 
 from __future__ import annotations
 

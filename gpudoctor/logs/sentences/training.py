@@ -1,24 +1,14 @@
-"""What sentences of people say of a training, as rows for gpudoctor.logs.sentences: event, words, ways, unless."""
+"""What people say of a training and its model.
+
+Rows: see gpudoctor.logs.sentences.row.
+"""
 
 from __future__ import annotations
 
-from gpudoctor.logs.sentence_words import CARDS, parts
+from gpudoctor.logs.sentences.row import Row
+from gpudoctor.logs.sentences.words import CARDS, parts
 
 _NO = r"(?:\b(?:not|no|never|without|isn.t|don.t|doesn.t|didn.t)\b|n't\b)"
-_TIMES = parts("slow,long,bottleneck,time,ages,forever,minutes,hours,keep up,busy,fast,quick")
-_DATA = parts(
-    "image,picture,photo,data,file,batch,sample,record,folder,drive,disk,hdf5,h5,i/o,io ,input,pipeline,prefetch"
-    ",sequence,generator,feed,\u6570\u636e,\u8bfb\u53d6"
-)
-_READ = (
-    r"\b(?:reads?|reading|loads?|loading|loaded|opens?|opening|fetch\w{0,3}|stream\w{0,3}|i/?o|disks?"
-    r"|(?:hard |google )?drive)\b"
-)
-_LONG = (
-    r"\b(?:slow|slowly|slower|(?:too|so|very|extremely) (?:much time|long)|takes? (?:\w{1,10} ){0,2}(?:long|ages"
-    r"|forever|minutes|hours|time)|bottleneck\w{0,2}|busy for|can(?:no|')t keep up)"
-)
-_INPUT = r"(?:input|data(?:set)?(?: loading)?|pipeline|tf\.data|i/?o|disk|read(?:ing)?|loading|generators?)"
 _LATER = (
     r"\b(?:others?|following|subsequent\w{0,2}|afterwards?|after that|later|next|second|rest|remaining|then"
     r"|each other)\b"
@@ -29,56 +19,20 @@ _MUCH = (
     r"|more time)|\b(?:very|extremely|really|so|too) (?:slow|long)|\btakes? (?:a )?(?:long|forever|ages))"
 )
 _LOGGING = r"(?:summar\w{1,5}|tensorboard|histogram\w{0,6}|callbacks?|logging|checkpoint\w{0,4}|wandb|mlflow|verbose)"
-_PREPARES = r"(?:augment|pre-?process)\w{0,6}"
 _WEAK = r"(?:old|weak|low[- ]end|entry[- ]level|budget|cheap)"
 _EACH = r"(?:every|each|in (?:a|the) loop)\b"
-# A topic and a trouble in one sentence, in any order.
-_BOTH = r"\A(?=.{{0,500}}?{0})(?=.{{0,500}}?{1})"
-_SEVERAL = (
-    r"(?:\bhorovod|\bmpirun|\b(?:two|2|three|multiple|multi|several|more|identical|both|\d{1,2})[- ]?(?:nodes?"
-    r"|machines?|servers?|hosts?|workers?)\b|\bmulti[- ]?gpus?\b|\b(?:[2-9]|two|four|eight|1[0-6]) (?:\w{2,8} )?gpus\b"
-    r"|\bscal(?:e|ing)\b|\bdistributed training\b)"
-)
-_NO_FASTER = (
-    r"(?:\bslow(?:er|s|ed|down|ly)?\b|\b(?:performance|speed|throughput|efficiency)\b.{0,30}?\b(?:decreas|drop|lower"
-    r"|less than|poor|bad)|\b(?:decreas|drop|lower)\w{0,4}\b.{0,20}?\b(?:performance|speed|throughput|efficiency)\b"
-    r"|\b(?:don.t|didn.t|not|no) (?:get )?.{0,16}?\bspeed-? ?up|\btakes? (?:\w{1,8} )?longer\b|\b(?:almost|nearly"
-    r"|about)(?: the)? same\b)"
-)
-_FEEDING = (
-    r"(?:\bfeed[ _-]?dict\b|\b(?:moving|copying|transferr?ing|feeding) (?:\w{1,12} )?data from (?:the )?cpu\b"
-    r"|\bhost[- ]to[- ]device\b)"
-)
-_SLUGGISH = r"(?:\bslow|\blag\b|\blow\b|\bbottleneck|\bnot a good idea\b|\btakes? (?:\w{1,10} ){0,2}(?:long|time)\b)"
 _OWN_LOOP = (
     r"(?:\bgradient ?tape\b|\bcustom (?:training |train )?loop\b|\btraining loop (?:from scratch|of my own"
     r"|manually)\b)"
 )
+_SLOW = r"(?:slow\w{0,4}|(?:very |too |so |extremely |much )?long(?:er)?|forever|ages|minutes)"
 
-ROWS: tuple[tuple[str, tuple[tuple[str, ...], ...], tuple[str, ...], str], ...] = (
-    (
-        "said-more-gpus-slower",
-        (
-            parts("horovod,mpirun,node,machine,server,host,worker,gpus,multi,scal,distributed"),
-            parts("slow,decreas,drop,lower,less than,poor,bad,speed,longer,same"),
-        ),
-        (_BOTH.format(_SEVERAL, _NO_FASTER),),
-        (r"\b(?:not|no|never|n't) (?:\w{1,8} )?slow|\bloss\b|learning rate|\bcpu\b.{0,20}\bfaster|parameter server"),
-    ),
+ROWS: tuple[Row, ...] = (
     (
         "gradient-tape",
         (("gradient tape", "gradienttape", "training loop", "custom loop", "train loop"),),
         (_OWN_LOOP,),
         "",
-    ),
-    (
-        "said-one-core",
-        (parts("core,thread"), parts("single,one,only,1 ")),
-        (
-            r"\b(?:single|one|only (?:one|1)|only a single)[- ](?:cpu[- ])?(?:core|thread)(?:ed)?\b",
-            r"\bonly (?:uses? |using )?(?:1|one) (?:cpu )?core\b",
-        ),
-        r"\bper core\b|single[- ]core (?:speed|performance|score)",
     ),
     (
         "said-16-bits",
@@ -195,37 +149,6 @@ ROWS: tuple[tuple[str, tuple[tuple[str, ...], ...], tuple[str, ...], str], ...] 
         _NO + r"[^.\r\n]{0,24}(?:throttl|overheat|hot)|reasons|: (?:not )?active",
     ),
     (
-        "said-reading-slow",
-        (_DATA, (*_TIMES, "\u6162", "\u8ddf\u4e0d\u4e0a", "\u74f6\u9888", "block")),
-        (
-            _READ + r"[^.\r\n]{0,70}?" + _LONG,
-            _LONG + r"[^.\r\n]{0,30}\b(?:to |in |at |when )?(?:read|load|fetch)(?:s|ing)?\b",
-            r"\b" + _INPUT + r" (?:is (?:the |a )?)?(?:bottleneck|bound)\b",
-            r"\bbottleneck\b[^.\r\n]{0,20}\b" + _INPUT + r"\b",
-            r"\b(?:sequence|generators?|fit_generator|imagedatagenerator|flow_from_\w{6,10})\b[^.\r\n]{0,20}\bis (?:"
-            r"\w{1,12} )"
-            r"{0,2}slow\w{0,2}\b",
-            _BOTH.format(_FEEDING, _SLUGGISH),
-            r"\bread(?:ing)?\b[^.\r\n]{0,16}\bdata\b[^.\r\n]{0,12}\bblock",
-            r"\b(?:tfrecord\w{0,8}|(?:input |data |resulting |new )?pipeline|prefetch\w{0,4}|\.cache\(\)|num_workers)\b"
-            r"[^.\r\n]{0,40}\b(?:much |far |lot |\d ?x |times |significantly )(?:faster|quicker)",
-            r"(?:io|\u8bfb\u53d6|\u6570\u636e|\u8bfb).{0,8}(?:\u8ddf\u4e0d\u4e0a|\u592a\u6162|\u5f88\u6162"
-            r"|\u74f6\u9888)",
-        ),
-        r"\b(?:the|a|my) (?:pre-?trained )?(?:model|weights|checkpoint|librar\w{1,3}|module|page|tensorflow)\b"
-        r"|\b(?:not|isn.t|n't) (?:\w{1,8} )?slow|\bnot (?:\w{1,12} )?(?:input|i/?o|data)\b|not the case",
-    ),
-    (
-        "said-augmentation-slow",
-        (("augment", "pre-process", "preprocess"), ("slow", "bottleneck", "cpu", "time", "long")),
-        (
-            r"\b" + _PREPARES + r"\b[^.\r\n]{0,90}?\b(?:slow\w{0,4}|bottleneck|too long|(?:runs?|running|done|performed"
-            r"|executed|happens) (?:only )?(?:on|by|in) (?:the )?cpus?|takes? (?:\w{1,10} ){0,2}(?:time|long))",
-            r"\b(?:slow|bottleneck|time)\b[^.\r\n]{0,40}\b" + _PREPARES,
-        ),
-        "",
-    ),
-    (
         "said-larger-batch",
         (("batch",), ("fast", "speed", "util", "idle", "usage", "load", "quick", "small", "tiny")),
         (
@@ -272,31 +195,26 @@ ROWS: tuple[tuple[str, tuple[tuple[str, ...], ...], tuple[str, ...], str], ...] 
         ),
     ),
     (
-        "said-hangs",
+        "said-first-slow",
+        (("first ",), ("take", "took"), ("iteration", "step", "batch", "epoch", "run", "call", "image", "inference")),
         (
-            (
-                *("hang", "hung", "stuck", "freez", "frozen", "deadlock", "blocks forever", "never start"),
-                *("\u5361\u4f4f", "\u5361\u6b7b"),
-            ),
+            r"\b(?:takes?|took) (?:\w{1,10} ){0,3}?(?:time|sometime|while|long|minutes|forever|ages)\b[^.\r\n]{0,24}?"
+            r"\b(?:finish|start|complete|reach|get|run|do|for|before)\b[^.\r\n]{0,16}\bfirst (?:iteration|step|batch"
+            r"|epoch|run|call|image|inference)\b",
         ),
-        (
-            r"\b(?:hangs?|hanging|hung|freezes?|frozen|deadlock\w{0,3}|blocks forever|never starts?)\b",
-            r"\bstucks?\b",
-            r"\u5361\u4f4f|\u5361\u6b7b",
-        ),
-        r"\b(?:not|no longer|doesn't|does not|without) (?:hang|stuck|freez|get)|\bfrozen (?:graph|layer|model)"
-        r"|\bpip3? freeze"
-        r"|\bi(?: am|.m| was| got)? stuck|\bstuck with\b",
+        r"\bloss\b|accura",
     ),
     (
-        "said-distributed",
+        "said-first-slow",
+        (("start-up", "startup", "start up", "before", "first "), ("slow", "long", "takes", "took", "minutes")),
         (
-            (
-                *("multiworker", "multi-worker", "multi worker", "multi-node", "multi node", "tf_config", "horovod"),
-                *("allreduce", "all-reduce", "all_reduce", "nccl", "grpc://"),
-            ),
+            r"\b(?:takes?|took|taking) (?:\w{1,10} ){0,3}?(?:time|while|long|minutes|forever|ages) before (?:\w{1,10} )"
+            r"{0,2}(?:begin\w{0,5}|start\w{0,3}|train\w{0,3}|comput\w{1,4})\b",
+            r"\bstart[- ]?up(?: time)?\b[^.\r\n]{0,40}\b(?:is |takes? )?(?:very |too |so |extremely |really )" + _SLOW,
+            r"\b(?:very|extremely|really|too|so) slow (?:during|at|on) (?:the )?(?:first )?start[- ]?up\b",
+            r"\bfirst (?:computation|operation|query|predict\w{0,4}|session\.run)\b[^.\r\n]{0,30}\b(?:very |so |too "
+            r"|extremely |really )?slow\b[^.\r\n]{0,40}\b(?:subsequent|later|others?|next|following|rest)\b",
         ),
-        (r"multi[- ]?(?:worker|node)|\btf_config\b|\bhorovod|\ball[-_]?reduce|(?<!nvidia-)\bnccl|grpc://",),
-        "",
+        r"\bloss\b|\bnot slow",
     ),
 )

@@ -1,11 +1,12 @@
-"""What sentences of people say of a GPU that does little, as rows for gpudoctor.logs.sentences.
+"""What people say of a GPU that does little, or is not used.
 
-A row: event, words, ways, unless.
+Rows: see gpudoctor.logs.sentences.row.
 """
 
 from __future__ import annotations
 
-from gpudoctor.logs.sentence_words import CARDS, parts
+from gpudoctor.logs.sentences.row import Row
+from gpudoctor.logs.sentences.words import CARDS, parts
 
 # Other languages stand in this order: Chinese and Japanese, Korean, Russian; German, Portuguese, Spanish, French.
 _CARD = (
@@ -33,7 +34,7 @@ _IDLING = parts(
 )
 _MOSTLY = r"(?:mostly |nearly |almost |often |just )?(?:always |constantly )?"
 
-ROWS: tuple[tuple[str, tuple[tuple[str, ...], ...], tuple[str, ...], str], ...] = (
+ROWS: tuple[Row, ...] = (
     (
         "said-gpu-idle",
         (CARDS, _IDLING),
@@ -83,5 +84,27 @@ ROWS: tuple[tuple[str, tuple[tuple[str, ...], ...], tuple[str, ...], str], ...] 
         (("idle time",),),
         (r"\bidle time\b[^.%\r\n]{0,50}\b[5-9]\d(?:\.\d)? ?%", r"\b[5-9]\d(?:\.\d)? ?%[^.\r\n]{0,20}\bidle time\b"),
         "",
+    ),
+    (
+        "said-gpu-idle",
+        (("gpu",), ("inefficien", "little", "that much", "very much", "too much", "so much")),
+        (
+            r"\bus(?:e|es|ing) (?:the |my )?gpu (?:very |so |too )?inefficient",
+            r"\b(?:very|so|too) little (?:on|of) (?:the |my )?gpu\b",
+            r"(?:n.t|\bnot) (?:really )?us(?:e|ing) (?:the |my )?gpu (?:that|very|too|so) much\b",
+            r"(?:n.t|\bnot) (?:really )?us(?:e|ing) (?:that|very|too|so) much (?:of )?(?:the |my )?gpu\b(?! ?mem)",
+        ),
+        r"",
+    ),
+    (
+        "said-gpu-unused",
+        (("gpu",), ("not ", "n't", "instead", "without", "never")),
+        (
+            r"(?:\bnot|n.t|\bnever)\b (?:be |being )?(?:us(?:e|es|ed|ing)|utili[sz]\w{1,3})\b[^.\r\n]{0,12}\bgpu",
+            r"\bgpu\b[^.\r\n]{0,16}(?:\bnot|n.t|\bnever)\b (?:be |being )?(?:used|utili[sz]ed|activated)\b",
+            r"\b(?:us(?:es?|ing)|runs? on|running on|trains? on|training on) (?:the |my |only )?cpu\b[^.\r\n]{0,30}"
+            r"\b(?:not|instead of)\b[^.\r\n]{0,8}\bgpu",
+        ),
+        r"\b(?:should|want|wants|prefer|do) not use|don.t use (?:the |a )?gpu",
     ),
 )

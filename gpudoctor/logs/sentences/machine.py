@@ -1,6 +1,11 @@
-"""What sentences of people say of a machine, as rows for gpudoctor.logs.sentences: event, words, ways, unless."""
+"""What people say of a machine, its driver and its packages.
+
+Rows: see gpudoctor.logs.sentences.row.
+"""
 
 from __future__ import annotations
+
+from gpudoctor.logs.sentences.row import Row
 
 _RUNS = r"(?:run(?:s|ning)?|execut\w{1,3}|typ(?:e|ing)|call(?:ing)?|command|using|use)"
 _STOPS = (
@@ -9,10 +14,9 @@ _STOPS = (
     r"|finish|end)\w{0,3}|takes forever|blocks?)"
 )
 _ROOT = r"(?:as root|(?:with|using|under|by) sudo|sudo|root user|as the root|superuser)"
-_TIME = r"\b\d+ ?(?:s|sec\w{0,4}|min\w{0,4})\b"
 _HAVE_BOTH = r"\b(?:have|had|has|installed|installing)\b[^.\r\n]{0,20}\bboth\b[^\r\n]{0,10} ?[`'\"]?(?:tensorflow|tf)"
 
-ROWS: tuple[tuple[str, tuple[tuple[str, ...], ...], tuple[str, ...], str], ...] = (
+ROWS: tuple[Row, ...] = (
     (
         "said-no-gpu-here",
         (("without", "no ", "not have", "n't have", "lack"), ("gpu", "nvidia", "graphics", "video card")),
@@ -103,30 +107,6 @@ ROWS: tuple[tuple[str, tuple[tuple[str, ...], ...], tuple[str, ...], str], ...] 
         r"",
     ),
     (
-        "said-first-slow",
-        (("first ",), ("take", "took"), ("iteration", "step", "batch", "epoch", "run", "call", "image", "inference")),
-        (
-            r"\b(?:takes?|took) (?:\w{1,10} ){0,3}?(?:time|sometime|while|long|minutes|forever|ages)\b[^.\r\n]{0,24}?"
-            r"\b(?:finish|start|complete|reach|get|run|do|for|before)\b[^.\r\n]{0,16}\bfirst (?:iteration|step|batch"
-            r"|epoch|run|call|image|inference)\b",
-        ),
-        r"\bloss\b|accura",
-    ),
-    (
-        "said-out-of-memory",
-        (("memory", "oom"), ("gpu", "batch", "cuda", "vram", "card", "model")),
-        (
-            r"\b(?:crash\w{0,3}|fail\w{0,2}|ends?|stops?|dies|died|error)\b[^.\r\n]{0,30}\b(?:out of (?:gpu "
-            r"|video )?memory|oom|lack of (?:gpu )?memory)\b",
-            r"\b(?:ran|run|runs|running|goes|went) out of (?:gpu |video |the )?(?:memory|vram)\b[^.\r\n]{0,60}"
-            r"\b(?:gpu|batch|cuda|card|model)\b",
-            r"\b(?:gpu|batch|cuda|card|model)\b[^.\r\n]{0,60}\b(?:ran|run|runs|running|goes|went) out of (?:gpu "
-            r"|video |the )?(?:memory|vram)\b",
-            r"\b(?:get|got|getting|gives?|has|have) (?:an? |the )?(?:gpu )?(?:out of memory|out-of-memory|oom)\b",
-        ),
-        r"\b(?:no|not|never|without|n't)\b[^.\r\n]{0,16}\b(?:memory|oom)\b|\b(?:ram|system|host|cpu)\b|\bavoid",
-    ),
-    (
         "said-path-in-the-way",
         (
             ("ld_library_path", "/usr/local/cuda", "library path"),
@@ -142,29 +122,20 @@ ROWS: tuple[tuple[str, tuple[tuple[str, ...], ...], tuple[str, ...], str], ...] 
         ),
         r"\b(?:not|n't)\b[^.\r\n]{0,16}\b(?:solve|fix|work|help)",
     ),
-    *(
-        (
-            event,
-            (("augment",), ("epoch", "step", "iteration", "training"), ("s,", "s)", "sec", "min", "slow", "times")),
-            (
-                r"(?:\b|_)augment\w{0,6}\b[^\r\n]{0,120}" + _TIME + r"[^\r\n]{0,40}\b(?:but|while|without|vs)\b"
-                r"[^\r\n]{0,100}" + _TIME,
-                r"\bwithout (?:the |any |data |image |this )?augment\w{0,6}\b[^\r\n]{0,60}\b"
-                r"(?:faster|quicker|\d ?(?:x|times))\b",
-            ),
-            r"",
-        )
-        for event in ("said-augmentation-slow", "said-reading-slow")
+    (
+        "said-no-gpu-here",
+        (("believe", "think"), ("nvidia",)),
+        (r"\b(?:don.t|do not) (?:believe|think) (?:that )?i have (?:an?|any) nvidia\b",),
+        r"",
     ),
     (
-        "said-reading-slow",
-        (("nfs", "hdd", "disk", "drive", "storage", "network share", "file system", "filesystem", "bucket"), ("slow",)),
+        "said-libc-old",
+        (("glibc",), ("old", "new", "require", "need", "higher", "lower")),
         (
-            r"\b(?:nfs|cifs|hdd|(?:hard |network |external )?(?:disk|drive|share)|storage|file ?system|bucket)\b"
-            r"[^.\r\n]{0,50}\b(?:very|too|so|really|quite|extremely|is|are) slow\b",
-            r"\bslow (?:hdd|nfs|disk|hard (?:disk|drive)|network (?:drive|share)|storage|file ?system)\b",
+            r"\bglibc\b[^.\r\n]{0,60}(?:\.\d{1,2}\)?[^.\r\n]{0,30})?\b(?:not new enough|too old|too low)\b",
+            r"\b(?:requir|need)\w{0,3}\b[^.\r\n]{0,30}\b(?:newer|higher|later)\b[^.\r\n]{0,16}\bglibc\b",
+            r"\bglibc\b[^\r\n]{0,30}\bof this (?:wheel|package|build) is \d\.\d{2}\b",
         ),
-        r"\b(?:not|n't|isn.t)\b[^.\r\n]{0,8}\bslow\b",
+        r"\b(?:bazel|cmake|gcc) (?:[\d.]{1,8} )?(?:requir|need)",
     ),
-)  # fmt: skip
-"""Each event is one of gpudoctor.logs.rows.said; words are in small letters."""
+)

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from gpudoctor.logs import idle_sentences, machine_sentences, training_sentences, trouble_sentences
 from gpudoctor.logs.seen import compiled
+from gpudoctor.logs.sentences import idle, input, machine, memory, several, training  # noqa: A004 (a topic)
 
 
 class Sentence(Struct, frozen=True):
@@ -35,8 +35,7 @@ _ADVICE = (
 _ADVICE_WORDS = ("if ", "you ", "we ", "recommended", "to avoid", "make sure", "tend", "can ")
 
 SENTENCES: tuple[Sentence, ...] = tuple(
-    Sentence(*row)
-    for row in (*idle_sentences.ROWS, *training_sentences.ROWS, *machine_sentences.ROWS, *trouble_sentences.ROWS)
+    Sentence(*row) for topic in (idle, training, input, memory, several, machine) for row in topic.ROWS
 )
 
 
