@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from gpudoctor.facts.model import Gpu, GpuProcess, Known, ProcessSight, Unknown
 from gpudoctor.processes.classify import class_of, unlisted_bytes
+from gpudoctor.processes.sizes import size_text
 
-MIB = 1024 * 1024
-GIB = 1024 * MIB
 SHOWN = 5
 # A notebook's kernel holds its memory while nobody works in it; of other programs one expects that.
 KERNEL = "notebook-kernel"
@@ -15,9 +14,7 @@ _UNSEEN = "name not visible from here"
 
 def size(count: int | None) -> str:
     """Return a size: 200 MiB, 1.2 GiB; one that is not known is not 0."""
-    if count is None:
-        return "memory unknown"
-    return f"{count / MIB:.0f} MiB" if count < GIB else f"{count / GIB:.1f} GiB"
+    return size_text(count, unknown="memory unknown")
 
 
 def gpu_name(gpu: Gpu) -> str:

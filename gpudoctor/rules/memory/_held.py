@@ -18,10 +18,8 @@ from gpudoctor.processes.classify import (
     unseen_class,
     what_to_do,
 )
-from gpudoctor.rules.memory._state import gib
+from gpudoctor.processes.sizes import GIB, MIB, size_text
 
-MIB = 1024 * 1024
-GIB = 1024 * MIB
 # Below it, nobody would notice.
 NOTICED_BYTES = 64 * MIB
 LARGE_SHARE = 0.25
@@ -83,11 +81,6 @@ def is_the_training(found: Held, gpu: Gpu) -> bool:
 
     mine = [item for item in heavy if item.own and class_of(item, gpu) in _OF_MINE and computes(item)]
     return bool(mine) and len(mine) == len(heavy) and found.unlisted < SMALL_SHARE * found.total
-
-
-def size_text(count: int | None) -> str:
-    """Return a size as it stands in a sentence: 200 MiB, 1.2 GiB."""
-    return gib(count) if count is None or count >= GIB else f"{count / MIB:.0f} MiB"
 
 
 def who(found: Held, gpu: Gpu) -> str:

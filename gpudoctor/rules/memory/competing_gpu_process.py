@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from gpudoctor.facts.model import Facts, Gpu, ProcessSight
 from gpudoctor.findings import Applicability, Capability, Confidence, Remedy, Severity
 from gpudoctor.processes.classify import free_gpu
-from gpudoctor.rules.memory._held import NOTICED_BYTES, held, is_the_training, remedies, size_text, who
+from gpudoctor.processes.sizes import size_text
+from gpudoctor.rules.memory._held import NOTICED_BYTES, held, is_the_training, remedies, who
 from gpudoctor.rules.memory._state import compute_processes, gib, out_of_memory, share
 from gpudoctor.rules.registry import Draft, Rule, Scope, rule
 

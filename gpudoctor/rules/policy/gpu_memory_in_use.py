@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from gpudoctor.facts.model import Facts, Gpu
 from gpudoctor.findings import Severity
-from gpudoctor.rules.memory._held import held, size_text, who
+from gpudoctor.processes.sizes import size_text
+from gpudoctor.rules.memory._held import held, who
 from gpudoctor.rules.policy._asked import GPU_NEEDS, is_hidden, name_of
 from gpudoctor.rules.policy.gpu_memory_not_free import FREE
 from gpudoctor.rules.registry import Draft, Rule, Scope, rule

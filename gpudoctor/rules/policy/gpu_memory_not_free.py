@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from gpudoctor.facts.model import Facts, FactUnavailable, Gpu
 from gpudoctor.findings import Applicability, Remedy, Severity
-from gpudoctor.rules.memory._held import size_text
+from gpudoctor.processes.sizes import size_text
 from gpudoctor.rules.memory._state import gib
 from gpudoctor.rules.policy._asked import GPU_NEEDS, is_hidden, name_of
 from gpudoctor.rules.registry import Draft, Rule, Scope, rule

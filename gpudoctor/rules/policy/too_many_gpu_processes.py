@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from gpudoctor.facts.model import Facts, FactUnavailable, Gpu
 from gpudoctor.findings import Severity
 from gpudoctor.processes.classify import unlisted_bytes
-from gpudoctor.rules.memory._held import size_text
+from gpudoctor.processes.sizes import size_text
 from gpudoctor.rules.memory._state import compute_processes
 from gpudoctor.rules.memory.competing_gpu_process import CHOOSE
 from gpudoctor.rules.policy._asked import GPU_NEEDS, is_hidden, name_of
