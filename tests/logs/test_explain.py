@@ -189,7 +189,7 @@ def test_nothing_of_this_machine_is_in_what_a_text_tells(shown: str, monkeypatch
     monkeypatch.setattr("socket.gethostname", lambda: "cudnn")
     monkeypatch.setattr("getpass.getuser", lambda: "ann")
     monkeypatch.setattr("subprocess.Popen", refuse)
-    monkeypatch.setattr("gpudoctor.facts.host.Host.read_text", refuse, raising=False)
+    monkeypatch.setattr("gpudoctor.facts.host.Host.read_bytes", refuse)
     variables = {
         "HOME": "/srv/me",
         "LD_LIBRARY_PATH": "/x",
